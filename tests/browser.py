@@ -10,12 +10,20 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 BOOTSTRAP = Path(__file__).parents[1] / "scripts" / "bootstrap"
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 _OF_MACOS = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
 def find_browser() -> str | None:
-    """Path of a browser, the first of those that scripts/bootstrap looks for; None where there is none."""
+    """Path of a browser, the first of those that scripts/bootstrap looks for; None where there is
+    none.
+    """
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     return found or (str(_OF_MACOS) if _OF_MACOS.exists() else None)
 
@@ -32,7 +40,8 @@ def browser_or_reason() -> tuple[str | None, str]:
 @contextmanager
 def opened(path: str) -> Iterator[Browser]:
     """The browser, running."""
-    # Its own sandbox refuses root, and needs user namespaces that a container may lack; it opens files of ours only.
+    # Its own sandbox refuses root, and needs user namespaces that a container may lack; it opens
+    # files of ours only.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)

@@ -13,10 +13,12 @@ from hypothesis import settings
 from integration.quiet import may_measure, nobody_measures
 from integration.shared import profile_of
 
-settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
+# How fast this machine is just now is no property of the code.
+settings.register_profile("sandbox", deadline=None)
 settings.load_profile("sandbox")
 
-# In the background a shell ignores Ctrl-C, and what a test starts and then interrupts would inherit that.
+# In the background a shell ignores Ctrl-C, and what a test starts and then interrupts would inherit
+# that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -26,14 +28,23 @@ def _engine_missing() -> str | None:
     if shutil.which("docker") is None:
         return "no docker client"
     done = subprocess.run(
-        ["docker", "info", "--format", "{{.ServerVersion}}"], capture_output=True, text=True, check=False
+        ["docker", "info", "--format", "{{.ServerVersion}}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    return None if done.returncode == 0 and done.stdout.strip() else f"no engine: {done.stderr.strip()[:200]}"
+    return (
+        None
+        if done.returncode == 0 and done.stdout.strip()
+        else f"no engine: {done.stderr.strip()[:200]}"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test of real servers may measure, its fixtures too; one marked ``alone`` does with no other beside it."""
+    """A test of real servers may measure, its fixtures too; one marked ``alone`` does with no other
+    beside it.
+    """
     if item.get_closest_marker("alone"):
         with nobody_measures():
             return (yield)
@@ -49,11 +60,13 @@ def _turn(item: pytest.Item) -> tuple[bool, bool]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without an engine the integration tests cannot run, and the report says why; with one, two stacks run at once.
+    """Without an engine the integration tests cannot run, and the report says why; with one, two
+    stacks run at once.
 
-    Tests that share a stack stay on one worker: those of a profile, else those of a file. One marked ``own_stack``
-    shares nothing, and goes to the worker that is free. Those that run alone come first: no worker waits for them in
-    the middle; tests that need no server come last, and fill what one worker has left when the other is done.
+    Tests that share a stack stay on one worker: those of a profile, else those of a file. One
+    marked ``own_stack`` shares nothing, and goes to the worker that is free. Those that run alone
+    come first: no worker waits for them in the middle; tests that need no server come last, and
+    fill what one worker has left when the other is done.
     """
     items.sort(key=_turn)
     for item in items:
@@ -67,10 +80,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: the garbage collector need not look at it again and again.
+    """What was imported and collected stays to the end: the garbage collector need not look at it
+    again and again.
 
-    At the end of the process modules are checked for leaks, for which everything must go again; not before: pytest
-    collects garbage five times when it is done.
+    At the end of the process modules are checked for leaks, for which everything must go again; not
+    before: pytest collects garbage five times when it is done.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -1,4 +1,6 @@
-"""Every stack that a component can be part of, and its Compose file with placeholders for passwords."""
+"""Every stack that a component can be part of, and its Compose file with placeholders for
+passwords.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -37,7 +39,9 @@ def plan(profile: str) -> Plan:
 
 @cache
 def document(profile: str) -> dict[str, Any]:
-    """The Compose file of a profile; without its hash, for which all of it would be rendered once more."""
+    """The Compose file of a profile; without its hash, for which all of it would be rendered once
+    more.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(compose, "plan_hash", lambda _: "0" * 12)
         return compose.compose_document(plan(profile), PLACEHOLDER, _IDENTITY)
@@ -69,7 +73,9 @@ def series_of(name: str) -> list[str]:
 
 
 def versions_of(name: str) -> Iterator[str]:
-    """Terms of a database component: each series, each exact tag that another repository has, its counts."""
+    """Terms of a database component: each series, each exact tag that another repository has, its
+    counts.
+    """
     image = LIBRARY.catalog.images[component(name).spec.image or name]
     yield from (f"{name}@{series}" for series in series_of(name))
     tags = [tag for series in image.series.values() for tag in series.tags]
@@ -78,7 +84,9 @@ def versions_of(name: str) -> Iterator[str]:
 
 
 def profiles_with(name: str) -> Iterator[str]:
-    """Profiles that hold a component, for every group it can stand behind and every version of that."""
+    """Profiles that hold a component, for every group it can stand behind and every version of
+    that.
+    """
     spec = component(name).spec
     if spec.kind == "external":
         yield name
@@ -96,5 +104,9 @@ def profiles_with(name: str) -> Iterator[str]:
 def _behind_groups(name: str) -> Iterator[str]:
     for database in databases():
         candidates = [f"{term}+{name}" for term in versions_of(database)]
-        candidates += [f"{database}+{name}2", f"{database}+replica2+{name}", f"{database}+{name}+replica"]
+        candidates += [
+            f"{database}+{name}2",
+            f"{database}+replica2+{name}",
+            f"{database}+{name}+replica",
+        ]
         yield from (profile for profile in candidates if refusal(profile) is None)

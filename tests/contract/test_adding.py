@@ -1,4 +1,6 @@
-"""Adding anything that CONTRIBUTING.md lists is one file or folder: in a copy, each is found and used."""
+"""Adding anything that CONTRIBUTING.md lists is one file or folder: in a copy, each is found and
+used.
+"""
 
 import json
 import os
@@ -206,7 +208,10 @@ def test_terms_are_found(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "column", "names"),
-    [("workloads", "workload", {"nine_reads", "nine-writes"}), ("matrices", "matrix", {"connections"})],
+    [
+        ("workloads", "workload", {"nine_reads", "nine-writes"}),
+        ("matrices", "matrix", {"connections"}),
+    ],
 )
 def test_what_is_run_is_found(copy: Path, what: str, column: str, names: set[str]) -> None:
     rows: list[dict[str, Any]] = json.loads(sandbox(copy, "list", what, "--json"))[what]
@@ -259,7 +264,9 @@ def test_it_is_listed_with_its_options_and_help(copy: Path, what: str, row: dict
         ),
     ],
 )
-def test_a_command_takes_it_and_knows_its_options(copy: Path, words: tuple[str, ...], what: str, known: str) -> None:
+def test_a_command_takes_it_and_knows_its_options(
+    copy: Path, words: tuple[str, ...], what: str, known: str
+) -> None:
     done = run(copy, *words)
     assert done.returncode == 2
     assert done.stderr.splitlines()[:2] == [what, known]
@@ -346,5 +353,7 @@ def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> 
     script.rename(script.with_suffix(".kept"))
     done = run(copy, "list", "workloads")
     script.with_suffix(".kept").rename(script)
-    assert done.returncode == 5 and "load/nine_writes/ has no load.lua" in done.stderr.splitlines()[0]
+    assert (
+        done.returncode == 5 and "load/nine_writes/ has no load.lua" in done.stderr.splitlines()[0]
+    )
     assert len(done.stderr.splitlines()) == 3

@@ -1,4 +1,6 @@
-"""Options of proxies that SET= changes: each is in the configuration, and proved by the value that was asked for."""
+"""Options of proxies that SET= changes: each is in the configuration, and proved by the value that
+was asked for.
+"""
 
 import re
 from contextlib import suppress
@@ -28,8 +30,10 @@ BEHIND = {
 """Profiles of which every option of the proxy changes one."""
 SAMPLES = ("7", "700", "7s", "700ms", "0.7", "none")
 ADJUSTABLE = [
-    (name, option) for name in stacks.COMPONENTS for option in stacks.component(name).spec.adjustable
-]  # fmt: skip
+    (name, option)
+    for name in stacks.COMPONENTS
+    for option in stacks.component(name).spec.adjustable
+]
 
 
 def plan(profile: str, *assignments: str) -> Plan:
@@ -39,7 +43,9 @@ def plan(profile: str, *assignments: str) -> Plan:
 
 def configurations(plan: Plan) -> dict[str, str]:
     """Every configuration file of a stack but the probes, by name."""
-    configs = compose_document(plan, PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout"))["configs"]
+    configs = compose_document(plan, PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout"))[
+        "configs"
+    ]
     return {name: str(entry["content"]) for name, entry in configs.items() if "probe" not in name}
 
 
@@ -63,7 +69,9 @@ def test_the_proxies_that_wait_for_something_have_options() -> None:
 
 
 @pytest.mark.parametrize(("name", "option"), ADJUSTABLE)
-def test_an_option_changes_the_configuration_and_its_proof_expects_the_value(name: str, option: str) -> None:
+def test_an_option_changes_the_configuration_and_its_proof_expects_the_value(
+    name: str, option: str
+) -> None:
     value = sample(name, option)
     profile = behind(name, f"{name}:{option}={value}")
     usual, changed = plan(profile), plan(profile, f"{name}:{option}={value}")
@@ -93,14 +101,28 @@ def test_a_default_is_valid_or_empty_and_a_wrong_value_is_refused(name: str, opt
 @pytest.mark.parametrize(
     ("profile", "option", "reason"),
     [
-        ("galera3+proxysql", "monitor_read_only_interval", "with the setting read-only-monitor alone"),
+        (
+            "galera3+proxysql",
+            "monitor_read_only_interval",
+            "with the setting read-only-monitor alone",
+        ),
         ("galera3+proxysql", "checker_pause", "no checker"),
         ("gr3@8.4+proxysql", "monitor_galera_healthcheck_interval", "Galera nodes"),
-        ("mysql+replica1+proxysql", "monitor_groupreplication_healthcheck_interval", "members of Group Replication"),
-        ("gr3@9.7+proxysql@2.7", "monitor_groupreplication_healthcheck_interval", "the checker asks them"),
+        (
+            "mysql+replica1+proxysql",
+            "monitor_groupreplication_healthcheck_interval",
+            "members of Group Replication",
+        ),
+        (
+            "gr3@9.7+proxysql@2.7",
+            "monitor_groupreplication_healthcheck_interval",
+            "the checker asks them",
+        ),
     ],
 )
-def test_an_option_that_changes_nothing_is_refused_with_the_reason(profile: str, option: str, reason: str) -> None:
+def test_an_option_that_changes_nothing_is_refused_with_the_reason(
+    profile: str, option: str, reason: str
+) -> None:
     with pytest.raises(SandboxError, match="changes nothing in") as refused:
         plan(profile, f"proxysql:{option}=700{'ms' if option.startswith('checker') else ''}")
     assert reason in refused.value.known

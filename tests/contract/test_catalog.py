@@ -1,4 +1,6 @@
-"""images/catalog.yaml: series, aliases, builds, capabilities that hold together; no image named anywhere else."""
+"""images/catalog.yaml: series, aliases, builds, capabilities that hold together; no image named
+anywhere else.
+"""
 
 import re
 import subprocess
@@ -12,7 +14,9 @@ from sandbox.profile.images import Build, CatalogImage, VersionSeries, belongs_t
 from sandbox.profile.versions import package_tag, packaged_version
 
 IMAGES = stacks.LIBRARY.catalog.images
-SERIES = [(key, name, series) for key, image in IMAGES.items() for name, series in image.series.items()]
+SERIES = [
+    (key, name, series) for key, image in IMAGES.items() for name, series in image.series.items()
+]
 BUILDS = [(key, name, series.build) for key, name, series in SERIES if series.build]
 _NAMED = re.compile(r"(?<![\w./-])(?P<repository>(?:[\w.-]+/)*[\w-]+):(?P<tag>v?\d[\w.-]*)")
 
@@ -26,7 +30,9 @@ def test_the_default_and_every_alias_are_series(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "name", "series"), SERIES, ids=lambda value: str(value) if isinstance(value, str) else ""
+    ("key", "name", "series"),
+    SERIES,
+    ids=lambda value: str(value) if isinstance(value, str) else "",
 )
 def test_a_series_has_a_version_and_a_source(key: str, name: str, series: VersionSeries) -> None:
     assert series.published or series.build, "it comes from nowhere"
@@ -38,18 +44,24 @@ def test_a_series_has_a_version_and_a_source(key: str, name: str, series: Versio
 @pytest.mark.parametrize(
     ("key", "name", "build"), BUILDS, ids=lambda value: str(value) if isinstance(value, str) else ""
 )
-def test_a_build_is_a_folder_whose_dockerfile_installs_the_package(key: str, name: str, build: Build) -> None:
+def test_a_build_is_a_folder_whose_dockerfile_installs_the_package(
+    key: str, name: str, build: Build
+) -> None:
     dockerfile = stacks.CHECKOUT / "images" / build.folder / "Dockerfile"
     text = dockerfile.read_text()
     assert "FROM debian:${SUITE}-slim" in text
     stem = re.sub(r"-[0-9.]+$", "", build.package)
-    assert re.search(rf'["\s]{re.escape(stem)}', text), f"{dockerfile} does not install {build.package}"
+    assert re.search(rf'["\s]{re.escape(stem)}', text), (
+        f"{dockerfile} does not install {build.package}"
+    )
 
 
 @pytest.mark.parametrize(
     ("key", "name", "build"), BUILDS, ids=lambda value: str(value) if isinstance(value, str) else ""
 )
-def test_an_exact_build_has_the_name_that_its_package_gives_it(key: str, name: str, build: Build) -> None:
+def test_an_exact_build_has_the_name_that_its_package_gives_it(
+    key: str, name: str, build: Build
+) -> None:
     for version, exact in build.versions.items():
         assert belongs_to(version, name), f"{version} is not of {key} {name}"
         assert version in (packaged_version(exact.package), package_tag(exact.package))
@@ -57,7 +69,12 @@ def test_an_exact_build_has_the_name_that_its_package_gives_it(key: str, name: s
 
 @pytest.mark.parametrize("key", IMAGES)
 def test_no_two_exact_builds_are_one(key: str) -> None:
-    names = [name for series in IMAGES[key].series.values() if series.build for name in series.build.versions]
+    names = [
+        name
+        for series in IMAGES[key].series.values()
+        if series.build
+        for name in series.build.versions
+    ]
     assert len(names) == len(set(names))
     packages = [
         built_reference(key, each.package, each.suite)
@@ -71,7 +88,9 @@ def test_no_two_exact_builds_are_one(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "name", "build"), BUILDS, ids=lambda value: str(value) if isinstance(value, str) else ""
 )
-def test_a_series_that_is_also_published_says_which_version_a_build_has(key: str, name: str, build: Build) -> None:
+def test_a_series_that_is_also_published_says_which_version_a_build_has(
+    key: str, name: str, build: Build
+) -> None:
     """Else a plan would show the published version, which is not the one that is built."""
     if IMAGES[key].series[name].published:
         assert build.newest is not None
@@ -80,7 +99,11 @@ def test_a_series_that_is_also_published_says_which_version_a_build_has(key: str
 def test_a_repository_with_tags_of_its_own_takes_no_tag_of_another() -> None:
     for image in IMAGES.values():
         for name, series in image.series.items():
-            taken = [shape for shape in image.repositories.values() if re.fullmatch(shape, series.version)]
+            taken = [
+                shape
+                for shape in image.repositories.values()
+                if re.fullmatch(shape, series.version)
+            ]
             assert taken == [], f"{name}: {series.version}"
 
 
@@ -115,8 +138,20 @@ def test_every_capability_is_asked_for_by_a_setting_and_no_other_is() -> None:
 
 def files_with_references() -> Iterator[Path]:
     """Tracked and new files that could name an image: not the catalog, tests, documents, locks."""
-    command = ["git", "ls-files", "-co", "--exclude-standard", "compose", "profiles", "scripts", "images", "Makefile"]
-    listed = subprocess.run(command, cwd=stacks.CHECKOUT, text=True, capture_output=True, check=True)
+    command = [
+        "git",
+        "ls-files",
+        "-co",
+        "--exclude-standard",
+        "compose",
+        "profiles",
+        "scripts",
+        "images",
+        "Makefile",
+    ]
+    listed = subprocess.run(
+        command, cwd=stacks.CHECKOUT, text=True, capture_output=True, check=True
+    )
     for name in listed.stdout.splitlines():
         if name not in ("images/catalog.yaml", "images/lock.yaml") and not name.endswith(".lock"):
             yield stacks.CHECKOUT / name

@@ -44,7 +44,11 @@ def every_service(name: str) -> Iterator[tuple[str, str, dict[str, Any], dict[st
 
 
 def test_every_folder_is_a_component() -> None:
-    folders = [path for path in (stacks.CHECKOUT / "compose").iterdir() if path.is_dir() and any(path.iterdir())]
+    folders = [
+        path
+        for path in (stacks.CHECKOUT / "compose").iterdir()
+        if path.is_dir() and any(path.iterdir())
+    ]
     assert sorted(folder.name for folder in folders) == stacks.COMPONENTS
 
 
@@ -63,10 +67,14 @@ def test_its_block_says_what_it_is(name: str) -> None:
     for profile in stacks.profiles_with(name):
         for node in stacks.plan(profile).nodes:
             auxiliary = node.service != node.component.name
-            assert auxiliary or (node.ready and (node.ready.query or node.ready.command)), f"{node.name} of {profile}"
+            assert auxiliary or (node.ready and (node.ready.query or node.ready.command)), (
+                f"{node.name} of {profile}"
+            )
             if node.is_server:
                 server = node.component.spec
-                assert server.role and server.config_dir and node.user and server.ports, f"{node.name} of {profile}"
+                assert server.role and server.config_dir and node.user and server.ports, (
+                    f"{node.name} of {profile}"
+                )
     if spec.kind == "proxy":
         assert spec.ports, "an entry point needs a port"
 
@@ -99,7 +107,9 @@ def used_files(component: Component) -> set[str]:
 
 @pytest.mark.parametrize("name", stacks.COMPONENTS)
 def test_every_file_of_its_folder_is_used(name: str) -> None:
-    present = {path.name for path in (stacks.CHECKOUT / "compose" / name).iterdir()} - {"compose.yaml"}
+    present = {path.name for path in (stacks.CHECKOUT / "compose" / name).iterdir()} - {
+        "compose.yaml"
+    }
     named = {entry["file"] for entry in raw(name).get("configs", {}).values() if "file" in entry}
     literal = {file for file in named if "{" not in file}
     assert literal <= {*present, *stacks.component(name).files}
@@ -142,10 +152,12 @@ def test_every_volume_is_named_declared_and_labelled(name: str) -> None:
 def test_every_mounted_file_exists_and_has_a_place_of_its_own(name: str) -> None:
     for profile, node, service, composed in every_service(name):
         targets = Counter(mount["target"] for mount in service.get("configs", []))
-        assert [target for target, times in targets.items() if times > 1] == [], f"{node} of {profile}"
-        assert {mount["source"] for mount in service.get("configs", [])} <= set(composed["configs"]), (
+        assert [target for target, times in targets.items() if times > 1] == [], (
             f"{node} of {profile}"
         )
+        assert {mount["source"] for mount in service.get("configs", [])} <= set(
+            composed["configs"]
+        ), f"{node} of {profile}"
 
 
 def exposed_parts(service: dict[str, Any]) -> str:
@@ -157,7 +169,9 @@ def exposed_parts(service: dict[str, Any]) -> str:
 def test_no_password_can_be_seen_from_outside_a_container(name: str) -> None:
     for profile, node, service, _ in every_service(name):
         shown = exposed_parts(service)
-        assert [secret for secret in stacks.SECRETS if secret in shown] == [], f"{node} of {profile}"
+        assert [secret for secret in stacks.SECRETS if secret in shown] == [], (
+            f"{node} of {profile}"
+        )
 
 
 @pytest.mark.parametrize("name", stacks.COMPONENTS)
@@ -170,14 +184,19 @@ def test_a_file_with_a_password_is_for_its_reader_alone(name: str) -> None:
                 continue
             where = f"{mount['target']} on {node} of {profile}"
             assert mount["mode"] == 0o400, where
-            assert (str(mount.get("uid", "0")), str(mount.get("gid", "0"))) == (planned.uid, planned.gid), where
+            assert (str(mount.get("uid", "0")), str(mount.get("gid", "0"))) == (
+                planned.uid,
+                planned.gid,
+            ), where
 
 
 @pytest.mark.parametrize("name", stacks.COMPONENTS)
 def test_its_passwords_reach_nothing_but_files(name: str) -> None:
     for profile in stacks.profiles_with(name):
         composed = stacks.document(profile)
-        outside_of_files = {key: value for key, value in composed.items() if key not in ("configs",)}
+        outside_of_files = {
+            key: value for key, value in composed.items() if key not in ("configs",)
+        }
         assert not any(secret in str(outside_of_files) for secret in stacks.SECRETS), profile
 
 
@@ -186,9 +205,13 @@ def test_its_generated_scripts_are_shell(name: str) -> None:
     profile = next(iter(stacks.profiles_with(name)))
     for config, entry in stacks.document(profile)["configs"].items():
         content = entry["content"].replace("$$", "$")
-        shell = {"#!/bin/sh": "sh", "#!/bin/bash": "bash", "#!/usr/bin/env bash": "bash"}.get(content.split("\n")[0])
+        shell = {"#!/bin/sh": "sh", "#!/bin/bash": "bash", "#!/usr/bin/env bash": "bash"}.get(
+            content.split("\n")[0]
+        )
         if shell:
-            done = subprocess.run([shell, "-n"], input=content, text=True, capture_output=True, check=False)
+            done = subprocess.run(
+                [shell, "-n"], input=content, text=True, capture_output=True, check=False
+            )
             assert done.returncode == 0, f"{config} of {profile}: {done.stderr}"
 
 
@@ -204,5 +227,7 @@ def test_its_structured_files_can_be_read(name: str) -> None:
 
 
 def test_components_can_be_attached_to_something() -> None:
-    alone = [name for name in stacks.COMPONENTS if next(iter(stacks.profiles_with(name)), None) is None]
+    alone = [
+        name for name in stacks.COMPONENTS if next(iter(stacks.profiles_with(name)), None) is None
+    ]
     assert alone == []

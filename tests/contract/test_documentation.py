@@ -1,4 +1,6 @@
-"""README.md and docs/: commands that parse, links that lead somewhere, references that are complete."""
+"""README.md and docs/: commands that parse, links that lead somewhere, references that are
+complete.
+"""
 
 import re
 import shlex
@@ -30,12 +32,21 @@ def make_commands() -> list[str]:
     found = []
     for page in PAGES:
         blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
-        lines = [line.split(" # ")[0].split("   #")[0] for block in blocks for line in block.splitlines()]
+        lines = [
+            line.split(" # ")[0].split("   #")[0] for block in blocks for line in block.splitlines()
+        ]
         parts = [part.strip() for line in lines for part in re.split("&&|;|[|]", line)]
         found += [part for part in parts if part.startswith("make ")]
         prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
         found += re.findall(r"`(make [^`]*)`", prose)
-    return sorted({part for each in found for part in map(str.strip, each.split("&&")) if not PLACEHOLDER.search(part)})
+    return sorted(
+        {
+            part
+            for each in found
+            for part in map(str.strip, each.split("&&"))
+            if not PLACEHOLDER.search(part)
+        }
+    )
 
 
 @pytest.mark.parametrize("command", make_commands())
@@ -62,7 +73,9 @@ def sandbox_commands() -> list[str]:
         lines = [line.split(" # ")[0] for block in blocks for line in block.splitlines()]
         prose = re.findall(r"`(sandbox [^`]*)`", page.read_text())
         found |= {part.strip() for line in [*lines, *prose] for part in line.split("&&")}
-    return sorted(part for part in found if part.startswith("sandbox ") and not PLACEHOLDER.search(part))
+    return sorted(
+        part for part in found if part.startswith("sandbox ") and not PLACEHOLDER.search(part)
+    )
 
 
 @pytest.mark.parametrize("command", sandbox_commands())
@@ -89,19 +102,29 @@ def test_what_the_code_cites_is_there() -> None:
     for folder in ("scripts", "compose", "profiles", "tests"):
         for path in (CHECKOUT / folder).rglob("*"):
             if path.is_file() and path.suffix in (".py", ".sh", ".yaml", ".j2", ".lua"):
-                for page, rules in re.findall(r"docs/(\w+\.md)(?:,\s+rules? ([\d and,]+))?", path.read_text()):
+                for page, rules in re.findall(
+                    r"docs/(\w+\.md)(?:,\s+rules? ([\d and,]+))?", path.read_text()
+                ):
                     cited |= {(page, rule) for rule in re.findall(r"\d+", rules) or [""]}
     assert ("statistics.md", "12") in cited
     for page, rule in cited:
-        assert not rule or re.search(rf"^#+ {rule}\. ", text_of(page), re.MULTILINE), f"{page}, rule {rule}"
+        assert not rule or re.search(rf"^#+ {rule}\. ", text_of(page), re.MULTILINE), (
+            f"{page}, rule {rule}"
+        )
 
 
 def test_the_matrix_reference_has_every_key() -> None:
     documented = set(re.findall(r"`(\w+)`", text_of("matrices.md"))) | set(
         re.findall(r"^ *(?:- )?(\w+): ", text_of("matrices.md"), re.MULTILINE)
     )
-    documented |= set(re.findall(r"\w+", " ".join(re.findall(r"# or: (\w+)", text_of("matrices.md")))))
-    keys = {*Matrix.model_fields, *Change.model_fields, *Condition.model_fields} - {"name", "command", "baseline_else"}
+    documented |= set(
+        re.findall(r"\w+", " ".join(re.findall(r"# or: (\w+)", text_of("matrices.md"))))
+    )
+    keys = {*Matrix.model_fields, *Change.model_fields, *Condition.model_fields} - {
+        "name",
+        "command",
+        "baseline_else",
+    }
     assert keys <= documented
 
 

@@ -1,4 +1,6 @@
-"""Every fault file and every fault profile: found by itself, with help, described options with units."""
+"""Every fault file and every fault profile: found by itself, with help, described options with
+units.
+"""
 
 import re
 from pathlib import Path
@@ -27,10 +29,13 @@ UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|po
 
 
 def test_the_faults_of_the_specification_are_there() -> None:
-    expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk slow-node"
-    assert set(f"{expected} disk-full out-of-memory corruption power-loss clock-skew sql by-hand".split()) <= set(
-        FAULT_KINDS.names()
+    expected = (
+        "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk"
+        " slow-node"
     )
+    assert set(
+        f"{expected} disk-full out-of-memory corruption power-loss clock-skew sql by-hand".split()
+    ) <= set(FAULT_KINDS.names())
 
 
 def test_every_file_is_a_fault_of_its_name() -> None:

@@ -1,4 +1,6 @@
-"""Who HAProxy may send writes and reads to, by what a server says of itself: compose/haproxy/eligibility.py."""
+"""Who HAProxy may send writes and reads to, by what a server says of itself:
+compose/haproxy/eligibility.py.
+"""
 
 import importlib.util
 import sys
@@ -13,7 +15,9 @@ from contract.stacks import CHECKOUT
 
 def _load(name: str) -> ModuleType:
     """A file of the checker under its own name, by which the others import it."""
-    spec = importlib.util.spec_from_file_location(name, CHECKOUT / "compose" / "haproxy" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        name, CHECKOUT / "compose" / "haproxy" / f"{name}.py"
+    )
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -73,16 +77,20 @@ def test_a_server_without_a_provider_is_no_galera_node() -> None:
     [
         (PRIMARY, (True, False)),
         (SECONDARY, (False, True)),
-        ({**PRIMARY, "super_read_only": 1}, (False, False)),  # elected, and still applying what the last one left
+        # elected, and still applying what the last one left.
+        ({**PRIMARY, "super_read_only": 1}, (False, False)),
         ({**PRIMARY, "primaries": 3}, (True, True)),
         ({**SECONDARY, "state": "RECOVERING"}, (False, False)),
         ({**PRIMARY, "state": "ERROR"}, (False, False)),
         ({**PRIMARY, "state": None}, (False, False)),
-        ({**PRIMARY, "reachable": 1}, (False, False)),  # cut off with a minority, and not yet aware of it
+        # Cut off with a minority, and not yet aware of it.
+        ({**PRIMARY, "reachable": 1}, (False, False)),
         ({**PRIMARY, "reachable": 1, "members": 2}, (False, False)),
     ],
 )
-def test_a_member_must_be_online_with_a_majority(member: Mapping[str, Any], expected: tuple[bool, bool]) -> None:
+def test_a_member_must_be_online_with_a_majority(
+    member: Mapping[str, Any], expected: tuple[bool, bool]
+) -> None:
     assert may(eligibility.judge_member(member)) == expected
 
 
@@ -108,10 +116,15 @@ def test_an_asynchronous_replica_must_replicate_to_be_read(
 @pytest.mark.parametrize(
     "verdict",
     [
-        eligibility.judge_galera({**SYNCED, "wsrep_local_state": "2", "wsrep_local_state_comment": "Donor/Desynced"}),
+        eligibility.judge_galera(
+            {**SYNCED, "wsrep_local_state": "2", "wsrep_local_state_comment": "Donor/Desynced"}
+        ),
         eligibility.judge_member({**PRIMARY, "state": "ERROR"}),
         eligibility.judge_single("ON", [{**RUNNING, "Replica_IO_Running": "Connecting"}]),
     ],
 )
 def test_a_refusal_says_why(verdict: Any) -> None:
-    assert any(word in verdict.not_reader for word in ("Donor/Desynced", "ERROR", "Replica_IO_Running=Connecting"))
+    assert any(
+        word in verdict.not_reader
+        for word in ("Donor/Desynced", "ERROR", "Replica_IO_Running=Connecting")
+    )

@@ -1,6 +1,8 @@
 """No module reaches around a layer, and the pure ones know nothing of Docker, clocks or files."""
 
 import ast
+import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -12,14 +14,36 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "scripts" / "sandbox"
 LAYERS = [
-    "core", "profile", "record", "judge", "stack", "load", "failure", "measure", "matrix", "report", "cli", "__init__",
-]  # fmt: skip
+    "core",
+    "profile",
+    "record",
+    "judge",
+    "stack",
+    "load",
+    "failure",
+    "measure",
+    "matrix",
+    "report",
+    "cli",
+    "__init__",
+]
 """The rooms of the house: each imports only from those before it, and from itself."""
 APART = {"record": {"profile"}}
 """Rooms before it that a room does without all the same: a record is read without the planner."""
 PLAIN_DATA = {"report": {"stack", "load", "failure", "measure", "matrix"}}
 """Rooms before it of which a room may import only what is pure: a report takes plain data."""
-IMPURE = {"subprocess", "time", "datetime", "os", "socket", "pathlib", "shutil", "tempfile", "random", "secrets"}
+IMPURE = {
+    "subprocess",
+    "time",
+    "datetime",
+    "os",
+    "socket",
+    "pathlib",
+    "shutil",
+    "tempfile",
+    "random",
+    "secrets",
+}
 PURE_ROOMS = {"profile", "record", "judge", "report"}
 """Every other module that calls itself pure in its docstring is held to it too."""
 FILES_ALLOWED = {"profile/reader.py", "record/store.py", "record/index.py"}
@@ -61,7 +85,9 @@ def reached(path: Path) -> set[str]:
 
 
 def defined_in(name: str) -> set[str]:
-    """The layer of a class or function that is imported from where it is only passed on; else nothing."""
+    """The layer of a class or function that is imported from where it is only passed on; else
+    nothing.
+    """
     module, _, attribute = name.rpartition(".")
     with suppress(ImportError):
         origin = getattr(getattr(import_module(module), attribute, None), "__module__", None)
@@ -79,11 +105,15 @@ def test_a_module_imports_only_from_layers_before_it(path: Path) -> None:
     for name in imports(path):
         room = name.removeprefix("sandbox.").split(".")[0]
         if room in PLAIN_DATA.get(layer, ()) and (module := module_named(name)):
-            assert is_pure(module), f"{layer} takes plain data, and {module.relative_to(PACKAGE)} is not pure"
+            assert is_pure(module), (
+                f"{layer} takes plain data, and {module.relative_to(PACKAGE)} is not pure"
+            )
 
 
 def module_named(name: str) -> Path | None:
-    """The file of ``sandbox.core.errors`` or of ``sandbox.core.errors.SandboxError``; None where a folder is meant."""
+    """The file of ``sandbox.core.errors`` or of ``sandbox.core.errors.SandboxError``; None where a
+    folder is meant.
+    """
     for dotted in (name, name.rpartition(".")[0]):
         path = PACKAGE.parent.joinpath(*dotted.split(".")).with_suffix(".py")
         if path.is_file():
@@ -97,18 +127,26 @@ def is_pure(path: Path) -> bool:
     if str(path.relative_to(PACKAGE)) in FILES_ALLOWED:
         return False
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return layer_of(path) in PURE_ROOMS or docstring.startswith("PURE") or docstring.endswith(("Pure.", "Asks nobody."))
+    return (
+        layer_of(path) in PURE_ROOMS
+        or docstring.startswith("PURE")
+        or docstring.endswith(("Pure.", "Asks nobody."))
+    )
 
 
 def imported_modules(path: Path) -> set[Path]:
     """Modules that a module imports: at its start, in a function, or for annotations alone."""
     own = [name for name in imports(path) if name.startswith("sandbox.")]
     packages = {PACKAGE.parent.joinpath(*name.split("."), "__init__.py") for name in own}
-    return {module for name in own if (module := module_named(name))} | {each for each in packages if each.is_file()}
+    return {module for name in own if (module := module_named(name))} | {
+        each for each in packages if each.is_file()
+    }
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """A late import hides no circle, nor does one for annotations: neither module can be read without the other."""
+    """A late import hides no circle, nor does one for annotations: neither module can be read
+    without the other.
+    """
     try:
         TopologicalSorter({path: imported_modules(path) for path in modules()}).prepare()
     except CycleError as circle:
@@ -138,13 +176,16 @@ def test_a_late_import_says_which_time_it_saves(path: Path) -> None:
         above = node.lineno - 2  # the index of the line before it
         while lines[above].lstrip().startswith(("import ", "from ")) or not lines[above].strip():
             above -= 1
-        assert lines[above].lstrip().startswith("# Late, for start-up time: "), f"line {node.lineno}: late, but why?"
+        assert lines[above].lstrip().startswith("# Late, for start-up time: "), (
+            f"line {node.lineno}: late, but why?"
+        )
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_pure_modules_know_nothing_of_the_outside(path: Path) -> None:
     if is_pure(path):
-        drawn = {"random", "random.Random"} if "random.Random" in imports(path) else set()  # from a generator given
+        # From a generator given.
+        drawn = {"random", "random.Random"} if "random.Random" in imports(path) else set()
         used = {name.split(".")[0] for name in imports(path) - drawn} & IMPURE
         assert not used, f"{path.relative_to(PACKAGE)} imports {sorted(used)}"
 
@@ -156,7 +197,9 @@ def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path
     assert docstring, "no module docstring"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.end_lineno:
-            assert node.end_lineno - node.lineno <= 60, f"{node.name} is {node.end_lineno - node.lineno} lines"
+            assert node.end_lineno - node.lineno <= 60, (
+                f"{node.name} is {node.end_lineno - node.lineno} lines"
+            )
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
@@ -164,5 +207,41 @@ def test_a_class_name_stands_for_one_thing() -> None:
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name.lstrip("_"), []).append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+                places.setdefault(node.name.lstrip("_"), []).append(
+                    f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                )
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def picture() -> str:
+    """The rooms as a Mermaid chart: who imports from whom, without what follows from other arrows."""
+    uses: dict[str, set[str]] = {room: set() for room in LAYERS[:-1]}
+    for path in modules():
+        room = layer_of(path)
+        if room in uses:
+            uses[room] |= reached(path) & uses.keys() - {room}
+    arrows = []
+    for room, used in uses.items():
+        through = set().union(*(beyond(each, uses) for each in used))
+        arrows += [f"    {room} --> {each}" for each in LAYERS if each in used - through]
+    return "\n".join(["```mermaid", "flowchart TD", *arrows, "```"])
+
+
+def beyond(room: str, uses: dict[str, set[str]]) -> set[str]:
+    """Every room that a room reaches by way of others."""
+    found: set[str] = set()
+    for each in uses[room]:
+        found |= {each} | beyond(each, uses)
+    return found
+
+
+def test_the_picture_in_the_docs_is_that_of_the_code() -> None:
+    """``UPDATE_GOLDEN=1`` writes it."""
+    page = PACKAGE.parents[1] / "docs" / "design.md"
+    text = page.read_text(encoding="utf-8")
+    drawn = re.search(r"```mermaid\n.*?\n```", text, re.DOTALL)
+    assert drawn, "docs/design.md has no picture of the rooms"
+    if "UPDATE_GOLDEN" in os.environ:
+        page.write_text(text.replace(drawn[0], picture()), encoding="utf-8")
+        return
+    assert drawn[0] == picture(), "UPDATE_GOLDEN=1 draws it again"

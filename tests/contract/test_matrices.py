@@ -1,4 +1,6 @@
-"""Every matrix that ships: read, planned, with a question, a note and enough blocks to call one difference real."""
+"""Every matrix that ships: read, planned, with a question, a note and enough blocks to call one
+difference real.
+"""
 
 import re
 from functools import cache
@@ -58,9 +60,15 @@ def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Pa
 def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
     matrix = matrix_in(path)
     for cell in matrix.all_cells():
-        changes = [matrix.common, *(matrix.factors[factor][level] for factor, level in cell.levels.items())]
+        changes = [
+            matrix.common,
+            *(matrix.factors[factor][level] for factor, level in cell.levels.items()),
+        ]
         asked = [each for change in changes for each in change.faults or ()]
-        broken = [each.get("named", each) if isinstance(each, dict) else each for each in cell.change.faults or ()]
+        broken = [
+            each.get("named", each) if isinstance(each, dict) else each
+            for each in cell.change.faults or ()
+        ]
         assert asked == broken, cell.name
 
 
@@ -68,7 +76,9 @@ def test_every_cell_of_join_joins() -> None:
     matrix = matrix_in(yaml_files(MATRICES)["join"])
     for cell in matrix.all_cells():
         trial = with_load(cell, matrix).load
-        assert isinstance(trial, TrialRequest) and "join" in [step.name for step in trial.schedule.steps], cell.name
+        assert isinstance(trial, TrialRequest) and "join" in [
+            step.name for step in trial.schedule.steps
+        ], cell.name
 
 
 def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:

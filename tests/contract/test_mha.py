@@ -1,4 +1,6 @@
-"""MHA: an sshd beside each server reads its logs; a script keeps the manager watching what the group is by then."""
+"""MHA: an sshd beside each server reads its logs; a script keeps the manager watching what the
+group is by then.
+"""
 
 import os
 import subprocess
@@ -19,7 +21,8 @@ ADDRESSES = {
     "sshd2": "10.0.1.2",
     "sshd3": "10.0.1.3",
 }
-# Statements are kept in a file for each server; one that is no question may change what the server says next.
+# Statements are kept in a file for each server; one that is no question may change what the server
+# says next.
 _MARIADB = """#!/bin/bash
 read -ra words <<<"$*"
 for number in "${!words[@]}"; do [ "${words[number]}" != -h ] || host=${words[number + 1]}; done
@@ -34,7 +37,9 @@ esac
 _GETENT = '#!/bin/sh\nsed -n "s/^$4 //p" "$FAKES/addresses"\n'
 
 
-def follower(source: str, by_gtid: str = "Slave_Pos", receiver: str = "Yes", error: str = "") -> str:
+def follower(
+    source: str, by_gtid: str = "Slave_Pos", receiver: str = "Yes", error: str = ""
+) -> str:
     """What a replica says of itself, in part."""
     return (
         f"read_only: 1\n*** 1. row ***\n  Master_Host: {source}\n  Slave_IO_Running: {receiver}\n"
@@ -43,13 +48,21 @@ def follower(source: str, by_gtid: str = "Slave_Pos", receiver: str = "Yes", err
 
 
 class Fakes:
-    """The group as the script finds it: each server's answers and addresses; then what it makes of that."""
+    """The group as the script finds it: each server's answers and addresses; then what it makes of
+    that.
+    """
 
     def __init__(self, folder: Path, answers: Mapping[str, str]) -> None:
         self.folder = folder
         self.addresses = dict(ADDRESSES)
-        script = str(stacks.document(PROFILE)["configs"]["mha-manager"]["content"]).replace("$$", "$")
-        for place, here in (("/run/mha", "run"), ("/sandbox/mha.cnf", "mha.cnf"), ("/etc/hosts", "hosts")):
+        script = str(stacks.document(PROFILE)["configs"]["mha-manager"]["content"]).replace(
+            "$$", "$"
+        )
+        for place, here in (
+            ("/run/mha", "run"),
+            ("/sandbox/mha.cnf", "mha.cnf"),
+            ("/etc/hosts", "hosts"),
+        ):
             script = script.replace(place, str(folder / here))
         (folder / "manager").write_text(script)
         (folder / "run").mkdir()
@@ -66,10 +79,18 @@ class Fakes:
 
     def run(self, *commands: str) -> list[str]:
         """Runs functions of the script in one shell; the lines on both outputs."""
-        (self.folder / "addresses").write_text("".join(f"{name} {at}\n" for name, at in self.addresses.items()))
+        (self.folder / "addresses").write_text(
+            "".join(f"{name} {at}\n" for name, at in self.addresses.items())
+        )
         text = f". {self.folder}/manager; {'; '.join(commands)}"
-        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "FAKES": str(self.folder)}
-        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, env=environment, check=False)
+        environment = {
+            **os.environ,
+            "PATH": f"{self.folder}:{os.environ['PATH']}",
+            "FAKES": str(self.folder),
+        }
+        done = subprocess.run(
+            ["bash", "-c", text], capture_output=True, text=True, env=environment, check=False
+        )
         return (done.stdout + done.stderr).splitlines()
 
     def changed(self, server: str) -> str:
@@ -88,8 +109,14 @@ def fakes(tmp_path: Path) -> Fakes:
 
 @pytest.fixture
 def failed_over(tmp_path: Path) -> Fakes:
-    """The old source is back and follows nobody; MHA has pointed the other replica by file and position."""
-    answers = {"mariadb1": "read_only: 1\n", "replica1": SOURCE, "replica2": follower("replica1", by_gtid="No")}
+    """The old source is back and follows nobody; MHA has pointed the other replica by file and
+    position.
+    """
+    answers = {
+        "mariadb1": "read_only: 1\n",
+        "replica1": SOURCE,
+        "replica2": follower("replica1", by_gtid="No"),
+    }
     return Fakes(tmp_path, answers)
 
 
@@ -105,17 +132,26 @@ def test_each_sshd_reads_the_volume_of_its_server_and_stands_on_its_host() -> No
         assert composed["services"][companion]["volumes"] == [f"{server}-data:/var/lib/mysql:ro"]
         assert composed["services"][server]["volumes"] == [f"{server}-data:/var/lib/mysql"]
         assert planned.node(companion).host_of == server
-        assert f'"host_of": "{server}"' in composed["services"][companion]["labels"]["sandbox.about"]
+        assert (
+            f'"host_of": "{server}"' in composed["services"][companion]["labels"]["sandbox.about"]
+        )
 
 
 def test_replicas_keep_the_relay_logs_that_others_are_completed_from() -> None:
     composed = stacks.document(PROFILE)
     for server in ("mariadb1", "replica1"):
-        mounted = {each["target"]: each["source"] for each in composed["services"][server]["configs"]}
-        assert "relay_log_purge = OFF" in composed["configs"][mounted["/etc/mysql/conf.d/50-sandbox.cnf"]]["content"]
+        mounted = {
+            each["target"]: each["source"] for each in composed["services"][server]["configs"]
+        }
+        assert (
+            "relay_log_purge = OFF"
+            in composed["configs"][mounted["/etc/mysql/conf.d/50-sandbox.cnf"]]["content"]
+        )
 
 
-@pytest.mark.parametrize("profile", ["mariadb+mha", "mariadb+replica+mha2", "mysql+replica+mha", "galera3+replica+mha"])
+@pytest.mark.parametrize(
+    "profile", ["mariadb+mha", "mariadb+replica+mha2", "mysql+replica+mha", "galera3+replica+mha"]
+)
 def test_it_stands_once_before_replicas_of_a_mariadb_server(profile: str) -> None:
     assert stacks.refusal(profile)
 
@@ -159,8 +195,12 @@ def test_an_unreachable_source_is_managed_for_it_is_what_must_be_replaced(fakes:
         "no source",
     ],
 )
-def test_it_begins_anew_only_where_it_would_act_on_what_is_no_more(fakes: Fakes, change: str, expected: str) -> None:
-    assert fakes.run("survey", "pin", "configure", change, "outdated && echo outdated || echo current") == [expected]
+def test_it_begins_anew_only_where_it_would_act_on_what_is_no_more(
+    fakes: Fakes, change: str, expected: str
+) -> None:
+    assert fakes.run(
+        "survey", "pin", "configure", change, "outdated && echo outdated || echo current"
+    ) == [expected]
 
 
 def test_the_old_source_rejoins_by_gtid_and_the_other_replicas_too(failed_over: Fakes) -> None:
@@ -171,12 +211,16 @@ def test_the_old_source_rejoins_by_gtid_and_the_other_replicas_too(failed_over: 
         "replica2 follows replica1 by GTID",
     }
     assert "MASTER_HOST = 'replica1'" in failed_over.changed("mariadb1")
-    assert failed_over.changed("mariadb1").startswith("SET GLOBAL read_only = ON;\nSET GLOBAL gtid_slave_pos = ")
+    assert failed_over.changed("mariadb1").startswith(
+        "SET GLOBAL read_only = ON;\nSET GLOBAL gtid_slave_pos = "
+    )
     assert "MASTER_USE_GTID = slave_pos" in failed_over.changed("replica2")
     assert failed_over.changed("replica1") == ""
 
 
-def test_a_history_that_the_source_refuses_is_left_alone_and_not_tried_again(failed_over: Fakes) -> None:
+def test_a_history_that_the_source_refuses_is_left_alone_and_not_tried_again(
+    failed_over: Fakes,
+) -> None:
     error = "Got fatal error 1236 from master: not in the master's binlog"
     failed_over.answers("mariadb1", follower("replica1", receiver="No", error=error), "then")
     said = failed_over.run("survey", "rejoin mariadb1", "rejoin mariadb1")
@@ -188,7 +232,9 @@ def test_a_history_that_the_source_refuses_is_left_alone_and_not_tried_again(fai
 
 def test_a_source_that_cannot_be_reached_is_tried_again(failed_over: Fakes) -> None:
     error = "error connecting to master 'replication@replica1:3306': 2003"
-    failed_over.answers("mariadb1", follower("replica1", receiver="Connecting", error=error), "then")
+    failed_over.answers(
+        "mariadb1", follower("replica1", receiver="Connecting", error=error), "then"
+    )
     said = failed_over.run("survey", "rejoin mariadb1", "rejoin mariadb1")
     assert len(said) == 2 and failed_over.changed("mariadb1").count("START SLAVE") == 2
 

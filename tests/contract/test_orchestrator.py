@@ -21,7 +21,12 @@ from sandbox.profile.variables import effective_variables
 from sandbox.report.plan import plan_document
 from sandbox.report.render import terminal
 
-SOURCE = {"Key": {"Hostname": "mysql1"}, "Version": "8.4.11", "ReplicationDepth": 0, "IsLastCheckValid": True}
+SOURCE = {
+    "Key": {"Hostname": "mysql1"},
+    "Version": "8.4.11",
+    "ReplicationDepth": 0,
+    "IsLastCheckValid": True,
+}
 REPLICA = {**SOURCE, "Key": {"Hostname": "replica1"}, "ReplicationDepth": 1}
 FOLLOWS = "*** 1. row ***\\n  Source_Host: mysql1\\n  Replica_IO_Running: Yes"
 DETACHED = {**SOURCE, "Key": {"Hostname": "replica1"}}
@@ -46,7 +51,9 @@ def serving(instances: list[dict[str, Any]]) -> Iterator[int]:
         server.shutdown()
 
 
-def answer(instances: list[dict[str, Any]], folder: Path, follows: str = "replica1") -> tuple[bool, str]:
+def answer(
+    instances: list[dict[str, Any]], folder: Path, follows: str = "replica1"
+) -> tuple[bool, str]:
     """Whether it is ready, and what its question prints, where Orchestrator lists these instances.
 
     ``follows``: the server that has a source, by its own words.
@@ -55,14 +62,17 @@ def answer(instances: list[dict[str, Any]], folder: Path, follows: str = "replic
     node = plan.node("orchestrator1")
     assert node.ready
     (folder / "mariadb").write_text(
-        f"#!/bin/sh\n[ \"$3\" != {follows or 'nobody'} ] || printf '{FOLLOWS}\\n'\n", encoding="utf-8"
+        f"#!/bin/sh\n[ \"$3\" != {follows or 'nobody'} ] || printf '{FOLLOWS}\\n'\n",
+        encoding="utf-8",
     )
     (folder / "mariadb").chmod(0o755)
     with serving(instances) as port:
         script = ready_commands(node.ready, node, plan, node_context(plan, node, PLACEHOLDER))
         script = script.replace("/dev/tcp/orchestrator1/3000", f"/dev/tcp/127.0.0.1/{port}")
         environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-        ran = subprocess.run(["bash"], input=script, capture_output=True, text=True, env=environment, check=False)
+        ran = subprocess.run(
+            ["bash"], input=script, capture_output=True, text=True, env=environment, check=False
+        )
     return ran.returncode == 0, ran.stdout.strip()
 
 
@@ -70,8 +80,18 @@ def answer(instances: list[dict[str, Any]], folder: Path, follows: str = "replic
     ("instances", "follows", "ready", "said"),
     [
         ([SOURCE, REPLICA], "replica1", True, "2 servers seen, and replication"),
-        ([{**SOURCE, "Version": "Unknown"}, REPLICA], "replica1", False, "1 servers seen, and replication"),
-        ([{**SOURCE, "IsLastCheckValid": False}, REPLICA], "replica1", False, "1 servers seen, and replication"),
+        (
+            [{**SOURCE, "Version": "Unknown"}, REPLICA],
+            "replica1",
+            False,
+            "1 servers seen, and replication",
+        ),
+        (
+            [{**SOURCE, "IsLastCheckValid": False}, REPLICA],
+            "replica1",
+            False,
+            "1 servers seen, and replication",
+        ),
         ([SOURCE, {**REPLICA, "ReplicationDepth": 0}], "replica1", False, "2 servers seen"),
         # After a failover of the only replica nobody follows anybody, and the old source is back.
         ([SOURCE, DETACHED], "", True, "2 servers seen"),
@@ -96,8 +116,12 @@ def test_it_is_ready_when_it_sees_all_servers_and_the_replication_that_they_have
     ],
 )
 @pytest.mark.parametrize("given", ["", "60"])
-def test_replicas_notice_a_silent_source_and_prove_it(profile: str, variable: str, given: str) -> None:
-    """What promotes goes by what the replicas say; SET= wins, and the plan says what it wins over."""
+def test_replicas_notice_a_silent_source_and_prove_it(
+    profile: str, variable: str, given: str
+) -> None:
+    """What promotes goes by what the replicas say; SET= wins, and the plan says what it wins
+    over.
+    """
     assignments = (f"{variable}={given}",) if given else ()
     plan = make_plan(PlanRequest(profile, assignments), stacks.LIBRARY, stacks._ONLINE)
     manager = profile.rpartition("+")[2]

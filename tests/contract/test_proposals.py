@@ -23,16 +23,26 @@ from sandbox.profile.reader import load_library
 from sandbox.profile.refusal import NEXT_STEP
 
 LIBRARY = load_library(stacks.CHECKOUT)
-OPENING = [name for name in stacks.COMPONENTS if stacks.component(name).spec.attaches is None and name != "client"]
+OPENING = [
+    name
+    for name in stacks.COMPONENTS
+    if stacks.component(name).spec.attaches is None and name != "client"
+]
 ONE_OF_EACH_KIND = ["mysql", "mariadb", "galera", "gr", "external"]
-ATTACHED = [name for name in stacks.COMPONENTS if stacks.component(name).spec.attaches and name != "client"]
+ATTACHED = [
+    name for name in stacks.COMPONENTS if stacks.component(name).spec.attaches and name != "client"
+]
 FOLLOWING = [*ATTACHED, *LIBRARY.settings]
-PROPOSED = re.compile(r"PROFILE=(?P<profile>\S+)(?: EXTERNAL=(?P<external>\S+))?(?: MEMORY=(?P<memory>\S+))?")
+PROPOSED = re.compile(
+    r"PROFILE=(?P<profile>\S+)(?: EXTERNAL=(?P<external>\S+))?(?: MEMORY=(?P<memory>\S+))?"
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _planned_once() -> Iterator[None]:
-    """Whether a request plans is found out once: the searches for a proposal try the same few again and again."""
+    """Whether a request plans is found out once: the searches for a proposal try the same few again
+    and again.
+    """
     refused: dict[PlanRequest, SandboxError | None] = {}
     original = planner._planned
 
@@ -65,7 +75,9 @@ def assert_plans(step: str) -> None:
     """Fails for a next step whose profile is refused itself."""
     proposed = PROPOSED.search(step)
     assert proposed, step
-    again = refusal(PlanRequest(proposed["profile"], external=proposed["external"], memory=proposed["memory"]))
+    again = refusal(
+        PlanRequest(proposed["profile"], external=proposed["external"], memory=proposed["memory"])
+    )
     assert again is None, f"{step}: {again}"
 
 
@@ -81,7 +93,9 @@ def next_step(request: PlanRequest) -> str | None:
 
 def step_of(profile: str) -> str | None:
     """The next step where a profile is refused, None where it is not."""
-    return next_step(PlanRequest(profile, external=stacks.EXTERNAL if "external" in profile else None))
+    return next_step(
+        PlanRequest(profile, external=stacks.EXTERNAL if "external" in profile else None)
+    )
 
 
 @pytest.mark.parametrize("database", ONE_OF_EACH_KIND)
@@ -101,8 +115,22 @@ def test_of_any_two_settings_behind_what_they_need_the_same(behind: str) -> None
 
 @pytest.mark.parametrize("term", [*OPENING, *FOLLOWING])
 def test_a_count_or_a_version_that_a_term_cannot_have(term: str) -> None:
-    for form in (f"{term}2", f"{term}0", f"{term}12", f"{term}@0.1", f"{term}2@0.1", term.upper(), f"{term}:x"):
-        for profile in (form, f"mysql+{form}", f"mariadb3+{form}", f"gr3+{form}", f"{form}+haproxy"):
+    for form in (
+        f"{term}2",
+        f"{term}0",
+        f"{term}12",
+        f"{term}@0.1",
+        f"{term}2@0.1",
+        term.upper(),
+        f"{term}:x",
+    ):
+        for profile in (
+            form,
+            f"mysql+{form}",
+            f"mariadb3+{form}",
+            f"gr3+{form}",
+            f"{form}+haproxy",
+        ):
             step_of(profile)
 
 
@@ -118,7 +146,10 @@ def test_a_version_that_an_attached_term_or_a_setting_does_not_work_with(databas
     ("profile", "proposed"),
     [
         ("mysql@9.7+proxysql+fast-forward+multiplexing", "mysql@9.7+proxysql+fast-forward"),
-        ("mysql@9.7+replica2+proxysql+multiplexing+fast-forward", "mysql@9.7+replica2+proxysql+fast-forward"),
+        (
+            "mysql@9.7+replica2+proxysql+multiplexing+fast-forward",
+            "mysql@9.7+replica2+proxysql+fast-forward",
+        ),
         ("pxc3+mha", "mariadb+replica+mha"),
         ("mha", "mariadb+replica+mha"),
         ("mysql+readconnroute", "mysql@8.0+maxscale+readconnroute"),
@@ -159,7 +190,9 @@ def test_limits_and_addresses_that_are_refused_come_with_one(call: Callable[[], 
     assert_plans(problem.value.next_step)
 
 
-@pytest.mark.parametrize("name", [name for name, workload in WORKLOAD_KINDS.every().items() if workload.needs])
+@pytest.mark.parametrize(
+    "name", [name for name, workload in WORKLOAD_KINDS.every().items() if workload.needs]
+)
 def test_the_stack_that_a_workload_needs_plans(name: str) -> None:
     with pytest.raises(SandboxError) as problem:
         refuse_unfit(resolve_workload(name).workload, name, (), "the group")

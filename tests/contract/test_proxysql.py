@@ -17,7 +17,9 @@ from contract.test_haproxy_eligibility import checker, eligibility
 
 def content(profile: str, config: str) -> str:
     """A file of ProxySQL's as it is in its container."""
-    return str(stacks.document(profile)["configs"][f"proxysql-{config}"]["content"]).replace("$$", "$")
+    return str(stacks.document(profile)["configs"][f"proxysql-{config}"]["content"]).replace(
+        "$$", "$"
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,9 @@ def content(profile: str, config: str) -> str:
         ("gr3@9.7+proxysql@2.7", True, ""),
     ],
 )
-def test_either_the_checker_or_its_own_monitor_decides(profile: str, checked: bool, table: str) -> None:
+def test_either_the_checker_or_its_own_monitor_decides(
+    profile: str, checked: bool, table: str
+) -> None:
     """Both would undo each other's work; ProxySQL does what a table of hostgroups is for."""
     mounts = stacks.document(profile)["services"]["proxysql1"]["configs"]
     assert any(mount["target"] == "/sandbox/routing" for mount in mounts) == checked
@@ -46,17 +50,24 @@ def test_either_the_checker_or_its_own_monitor_decides(profile: str, checked: bo
 def test_each_proxy_listens_to_its_own_checker() -> None:
     configs = stacks.document("mysql@9.7+replica2+haproxy+proxysql2")["configs"]
     routing = [str(each["content"]) for name, each in configs.items() if name.endswith("routing")]
-    assert sorted(re.findall(r"^checker=(\w+)", "\n".join(routing), re.M)) == ["checker2", "checker3"]
+    assert sorted(re.findall(r"^checker=(\w+)", "\n".join(routing), re.M)) == [
+        "checker2",
+        "checker3",
+    ]
     assert "checker1:9200" in str(configs["haproxy-haproxy.cfg"]["content"])
 
 
 def hostgroups(*roles: str, profile: str = "mysql@9.7+replica2+proxysql") -> dict[str, set[str]]:
-    """Who is in which hostgroup after the last of the roles that the checker has told one after the other."""
+    """Who is in which hostgroup after the last of the roles that the checker has told one after the
+    other.
+    """
     functions = content(profile, "routing").rpartition("\nwhile ")[0]
     calls = "".join(f"elect '{each}'; told=$(statements '{each}')\n" for each in roles)
     script = f'{functions}\ntold=\n{calls}echo "$told"'
     told = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True).stdout
-    assert told.startswith("DELETE FROM mysql_servers; INSERT") and told.endswith("LOAD MYSQL SERVERS TO RUNTIME\n")
+    assert told.startswith("DELETE FROM mysql_servers; INSERT") and told.endswith(
+        "LOAD MYSQL SERVERS TO RUNTIME\n"
+    )
     found: dict[str, set[str]] = {}
     for hostgroup, server in re.findall(r"\((\d+),'(\w+)',3306,\d+\)", told):
         found.setdefault(hostgroup, set()).add(server)
@@ -78,7 +89,10 @@ def hostgroups(*roles: str, profile: str = "mysql@9.7+replica2+proxysql") -> dic
             "mysql1=none replica1=none replica2=writer",
             {"10": {"replica2"}, "20": {"replica2"}, "9999": {"mysql1", "replica1"}},
         ),
-        ("mysql1=none replica1=none replica2=reader", {"20": {"replica2"}, "9999": {"mysql1", "replica1"}}),
+        (
+            "mysql1=none replica1=none replica2=reader",
+            {"20": {"replica2"}, "9999": {"mysql1", "replica1"}},
+        ),
         ("mysql1=none replica1=none replica2=none", {"9999": {"mysql1", "replica1", "replica2"}}),
     ],
 )
@@ -87,7 +101,9 @@ def test_every_server_has_its_hostgroup(roles: str, expected: Mapping[str, set[s
 
 
 def test_the_writer_reads_where_the_setting_says_so() -> None:
-    found = hostgroups("mysql1=writer replica1=reader", profile="mysql@9.7+replica2+proxysql+rw-split-all")
+    found = hostgroups(
+        "mysql1=writer replica1=reader", profile="mysql@9.7+replica2+proxysql+rw-split-all"
+    )
     assert found == {"10": {"mysql1"}, "20": {"mysql1", "replica1"}}
 
 
@@ -150,12 +166,48 @@ ANSWERS = "10\tgalera1\tONLINE\n11\tgalera2\tONLINE\n11\tgalera3\tONLINE\n20\tga
     ("hostgroups_now", "rule", "write", "read", "expected"),
     [
         (ANSWERS + "20\tgalera3\tONLINE\n", "20", "galera1", "galera3", "routed"),
-        (ANSWERS + "9999\tgalera3\tONLINE\n", "20", "galera1", "galera2", "galera3 is not in its hostgroup yet:"),
-        (ANSWERS + "20\tgalera3\tSHUNNED\n", "20", "galera1", "galera2", "galera3 is not in its hostgroup yet:"),
-        (ANSWERS + "20\tgalera3\tONLINE\n", "10", "galera1", "galera1", "reads are sent to hostgroup 10"),
-        (ANSWERS + "20\tgalera3\tONLINE\n", "20", "galera1", "galera1", "a read went to galera1, not to one of"),
-        (ANSWERS + "20\tgalera3\tONLINE\n", "20", "galera2", "galera3", "a write went to galera2, not to galera1"),
-        ("10\tgalera1\tONLINE\n10\tgalera2\tONLINE\n", "20", "", "", "two writers: galera1 and galera2"),
+        (
+            ANSWERS + "9999\tgalera3\tONLINE\n",
+            "20",
+            "galera1",
+            "galera2",
+            "galera3 is not in its hostgroup yet:",
+        ),
+        (
+            ANSWERS + "20\tgalera3\tSHUNNED\n",
+            "20",
+            "galera1",
+            "galera2",
+            "galera3 is not in its hostgroup yet:",
+        ),
+        (
+            ANSWERS + "20\tgalera3\tONLINE\n",
+            "10",
+            "galera1",
+            "galera1",
+            "reads are sent to hostgroup 10",
+        ),
+        (
+            ANSWERS + "20\tgalera3\tONLINE\n",
+            "20",
+            "galera1",
+            "galera1",
+            "a read went to galera1, not to one of",
+        ),
+        (
+            ANSWERS + "20\tgalera3\tONLINE\n",
+            "20",
+            "galera2",
+            "galera3",
+            "a write went to galera2, not to galera1",
+        ),
+        (
+            "10\tgalera1\tONLINE\n10\tgalera2\tONLINE\n",
+            "20",
+            "",
+            "",
+            "two writers: galera1 and galera2",
+        ),
         ("20\tgalera1\tONLINE\n", "20", "", "", "no server is in the writer hostgroup"),
     ],
 )
@@ -163,21 +215,32 @@ def test_it_is_ready_when_everything_is_seen_to_go_where_it_belongs(
     tmp_path: Path, hostgroups_now: str, rule: str, write: str, read: str, expected: str
 ) -> None:
     (tmp_path / "hostgroups").write_text(hostgroups_now)
-    (tmp_path / "ask").write_text(f'case $1 in *query_rules*) echo {rule} ;; *) cat "{tmp_path}/hostgroups" ;; esac\n')
+    (tmp_path / "ask").write_text(
+        f'case $1 in *query_rules*) echo {rule} ;; *) cat "{tmp_path}/hostgroups" ;; esac\n'
+    )
     (tmp_path / "mariadb").write_text(
-        f'#!/bin/sh\nfor last; do :; done\ncase $last in *INSERT*) echo "{write}" ;; *) echo "{read}" ;; esac\n'
+        f'#!/bin/sh\nfor last; do :; done\ncase $last in *INSERT*) echo "{write}" ;; *) echo'
+        f' "{read}" ;; esac\n'
     )
     (tmp_path / "mariadb").chmod(0o755)
-    script = content("galera3+proxysql@2.7+rw-split", "ready").replace("/sandbox/ask", f"{tmp_path}/ask")
+    script = content("galera3+proxysql@2.7+rw-split", "ready").replace(
+        "/sandbox/ask", f"{tmp_path}/ask"
+    )
     done = subprocess.run(
-        ["bash", "-c", script], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, text=True, capture_output=True, check=False
+        ["bash", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+        check=False,
     )
     assert done.stdout.strip().startswith(expected) and done.stderr == ""
     assert (done.returncode == 0) == (expected == "routed")
 
 
 def test_a_shunned_reader_is_asked_once_so_that_it_comes_back(tmp_path: Path) -> None:
-    """ProxySQL takes it back for a session that wants a reader alone, and none does without a split."""
+    """ProxySQL takes it back for a session that wants a reader alone, and none does without a
+    split.
+    """
     status = tmp_path / "status"
     status.write_text("SHUNNED")
     (tmp_path / "ask").write_text(f'printf "{ANSWERS}20\tgalera3\t$(cat "{status}")\n"\n')
@@ -188,7 +251,11 @@ def test_a_shunned_reader_is_asked_once_so_that_it_comes_back(tmp_path: Path) ->
     (tmp_path / "mariadb").chmod(0o755)
     script = content("galera3+proxysql@2.7", "ready").replace("/sandbox/ask", f"{tmp_path}/ask")
     done = subprocess.run(
-        ["bash", "-c", script], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, text=True, capture_output=True, check=False
+        ["bash", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+        check=False,
     )
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("routed", "", 0)
 

@@ -1,4 +1,6 @@
-"""What runs needs no package that only lint and tests bring: scripts/requirements.lock is enough."""
+"""What runs needs no package that only lint and tests bring: scripts/requirements.lock is
+enough.
+"""
 
 import re
 import subprocess
@@ -25,7 +27,9 @@ for module in {modules!r}:
 
 def locked(name: str) -> set[str]:
     """Distributions of a lock."""
-    return set(re.findall(r"^([a-z0-9-]+)==", (CHECKOUT / "scripts" / name).read_text(), re.MULTILINE))
+    return set(
+        re.findall(r"^([a-z0-9-]+)==", (CHECKOUT / "scripts" / name).read_text(), re.MULTILINE)
+    )
 
 
 def test_every_module_imports_without_what_tests_need() -> None:
@@ -38,8 +42,12 @@ def test_every_module_imports_without_what_tests_need() -> None:
     assert {"pymysql", "pytest"} <= refused
     package = CHECKOUT / "scripts" / "sandbox"
     paths = [path.relative_to(package.parent) for path in sorted(package.rglob("*.py"))]
-    modules = [".".join(path.with_suffix("").parts) for path in paths if not {*IN_CLIENT} & {*path.parts}]
+    modules = [
+        ".".join(path.with_suffix("").parts) for path in paths if not {*IN_CLIENT} & {*path.parts}
+    ]
     modules = [name for name in modules if not re.search(r"\.(__init__|in_client_\w+)$", name)]
     program = IMPORT_ALL.format(refused=refused, modules=modules)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr.strip().splitlines()[-1]

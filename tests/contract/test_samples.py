@@ -1,4 +1,6 @@
-"""`docker compose config` on every sample profile: needs the Compose plugin, no image and no engine."""
+"""`docker compose config` on every sample profile: needs the Compose plugin, no image and no
+engine.
+"""
 
 import shutil
 import subprocess
@@ -9,7 +11,9 @@ import pytest
 from contract import stacks
 from sandbox.profile.compose import compose_text
 
-SAMPLES = [path.stem for path in sorted((stacks.CHECKOUT / "tests" / "golden" / "compose").glob("*.yaml"))]
+SAMPLES = [
+    path.stem for path in sorted((stacks.CHECKOUT / "tests" / "golden" / "compose").glob("*.yaml"))
+]
 
 
 def compose() -> list[str] | None:
@@ -35,7 +39,9 @@ def test_compose_config_accepts(profile: str, tmp_path: Path) -> None:
     file = tmp_path / "stack.yaml"
     file.write_text(compose_text(stacks.document(profile)))
     done = subprocess.run(
-        [*command, "-p", "other", "-f", str(file), "config", "--quiet"], capture_output=True, text=True
+        [*command, "-p", "other", "-f", str(file), "config", "--quiet"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "Compose warns: a variable or a key that it does not know"

@@ -1,4 +1,6 @@
-"""Every workload file: found by itself, with help, documented options, a test of its own and a run on a real server."""
+"""Every workload file: found by itself, with help, documented options, a test of its own and a run
+on a real server.
+"""
 
 import pytest
 
@@ -11,7 +13,9 @@ FILES = WORKLOAD_KINDS.every()
 PROFILES = [CHECKOUT / "profiles" / "workloads"]
 NAMED = find_workloads(PROFILES)
 LOADS = sorted(name for name, kind in FILES.items() if issubclass(kind, LuaLoad))
-INTEGRATION = "".join(path.read_text() for path in (CHECKOUT / "tests" / "integration").glob("test_*.py"))
+INTEGRATION = "".join(
+    path.read_text() for path in (CHECKOUT / "tests" / "integration").glob("test_*.py")
+)
 PARAMETERS = frozenset({"tables", "rows_per_table", "distribution", "rate_per_s"})
 
 

@@ -1,4 +1,5 @@
-"""Runs in the client node: writes numbered rows to whichever host takes them, prints each acknowledged number.
+"""Runs in the client node: writes numbered rows to whichever host takes them, prints each
+acknowledged number.
 
 A row names the server that took it.
 """
@@ -37,7 +38,10 @@ def main(hosts: list[str]) -> None:
             if connection is None:
                 connection = connect(hosts[position % len(hosts)])
                 with connection.cursor() as cursor:
-                    cursor.execute("create table if not exists ledger (id bigint primary key, host varchar(64))")
+                    cursor.execute(
+                        "create table if not exists ledger (id bigint primary key, host"
+                        " varchar(64))"
+                    )
             with connection.cursor() as cursor:
                 cursor.execute("insert into ledger values (%s, @@hostname)", (number,))
             print(number, flush=True)

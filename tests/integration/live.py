@@ -1,4 +1,6 @@
-"""A real stack under test: the command line brings it up, the engine's client asks and breaks it."""
+"""A real stack under test: the command line brings it up, the engine's client asks and breaks
+it.
+"""
 
 import json
 import subprocess
@@ -39,11 +41,15 @@ def run(
         check=False,
     )
     if check:
-        assert done.returncode == 0, f"{argv}: exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+        assert done.returncode == 0, (
+            f"{argv}: exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+        )
     return done
 
 
-def sandbox(*argv: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+def sandbox(
+    *argv: str, check: bool = True, stdin: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """One command of the sandbox."""
     return run([SANDBOX, *argv], check=check, stdin=stdin)
 
@@ -69,11 +75,22 @@ def run_statuses(result: Path) -> dict[str, str]:
 
 
 class Ledger:
-    """A client that writes numbered rows all the time and keeps the numbers that a server acknowledged."""
+    """A client that writes numbered rows all the time and keeps the numbers that a server
+    acknowledged.
+    """
 
     def __init__(self, stack: "LiveStack", hosts: list[str]) -> None:
         self._process = subprocess.Popen(
-            ["docker", "exec", "-i", stack.container("client1"), "python3", "-c", LEDGER.read_text(), *hosts],
+            [
+                "docker",
+                "exec",
+                "-i",
+                stack.container("client1"),
+                "python3",
+                "-c",
+                LEDGER.read_text(),
+                *hosts,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -111,11 +128,16 @@ class LiveStack:
         argv = [str(SANDBOX), "trial", "--name", self.name, *words, "--json"]
         done = run(argv, check=False, timeout_s=1200)  # a join alone has ten minutes
         record: dict[str, Any] = json.loads(done.stdout)
-        assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
+        assert record["status"] == "ok" or record["reason"].startswith(LATE), (
+            record["reason"],
+            done.stderr,
+        )
         return record
 
     def trial_without_loss(self, *words: str) -> dict[str, Any]:
-        """The same of a trial whose actions were done, after which nothing is lost and every node is ready."""
+        """The same of a trial whose actions were done, after which nothing is lost and every node
+        is ready.
+        """
         record = self.trial(*words)
         checks = {check["name"]: (check["verdict"], check["detail"]) for check in record["checks"]}
         for name in ("actions_done", "lost", "phantom", "duplicate", "divergence"):
@@ -124,12 +146,27 @@ class LiveStack:
         return record
 
     def containers(self) -> dict[str, tuple[str, str]]:
-        """Node → (kind, container id), straight from the engine: asked often, so it must cost little."""
+        """Node → (kind, container id), straight from the engine: asked often, so it must cost
+        little.
+        """
         found: dict[str, tuple[str, str]] = {}
         for project in (project_name(self.name), self.name):
             row = '{{.Label "sandbox.node"}} {{.Label "sandbox.kind"}} {{.ID}}'
-            shown = run(["docker", "ps", "-a", "--filter", f"label=sandbox.stack={project}", "--format", row]).stdout
-            found |= {node: (kind, container) for node, kind, container in map(str.split, shown.splitlines())}
+            shown = run(
+                [
+                    "docker",
+                    "ps",
+                    "-a",
+                    "--filter",
+                    f"label=sandbox.stack={project}",
+                    "--format",
+                    row,
+                ]
+            ).stdout
+            found |= {
+                node: (kind, container)
+                for node, kind, container in map(str.split, shown.splitlines())
+            }
         return found
 
     def names(self, *kinds: str) -> list[str]:
@@ -148,9 +185,12 @@ class LiveStack:
     def sql(self, node: str, query: str) -> str:
         """A query as root inside a server's own container."""
         script = (
-            'c=$(command -v mariadb || command -v mysql); exec "$c" --defaults-file=/sandbox/client.cnf -NB -e "$1"'
+            'c=$(command -v mariadb || command -v mysql); exec "$c"'
+            ' --defaults-file=/sandbox/client.cnf -NB -e "$1"'
         )
-        return run(["docker", "exec", self.container(node), "sh", "-c", script, "sql", query]).stdout.strip()
+        return run(
+            ["docker", "exec", self.container(node), "sh", "-c", script, "sql", query]
+        ).stdout.strip()
 
     def from_client(
         self, host: str, query: str, port: int = 3306, check: bool = True
@@ -193,11 +233,17 @@ class LiveStack:
 
     def role(self, node: str) -> str:
         """``writer`` or ``reader``, as the node itself answers."""
-        return run(["docker", "exec", self.container(node), "sh", "/sandbox/probe", "role"]).stdout.strip()
+        return run(
+            ["docker", "exec", self.container(node), "sh", "/sandbox/probe", "role"]
+        ).stdout.strip()
 
     def roles(self) -> dict[str, object]:
         """Server → its role, as `make ps` shows it."""
-        return {str(node["name"]): node["role"] for node in self.data() if node["kind"] in ("database", "replica")}
+        return {
+            str(node["name"]): node["role"]
+            for node in self.data()
+            if node["kind"] in ("database", "replica")
+        }
 
     def writers(self) -> list[str]:
         """Every server that takes writes now."""
@@ -232,20 +278,34 @@ class LiveStack:
         """Every acknowledged row is on every server: nothing lost, nothing only here."""
         assert numbers
         for node in self.servers:
-            # A row may be there that was never acknowledged, so a count says nothing: the last number does, and then
-            # every number before it is asked for.
-            self.sql_until(node, f"select count(*) from sbtest.ledger where id = {numbers[-1]}", "1")
-            there = {int(number) for number in self.sql(node, "select id from sbtest.ledger").split()}
+            # A row may be there that was never acknowledged, so a count says nothing: the last
+            # number does, and then every number before it is asked for.
+            self.sql_until(
+                node, f"select count(*) from sbtest.ledger where id = {numbers[-1]}", "1"
+            )
+            there = {
+                int(number) for number in self.sql(node, "select id from sbtest.ledger").split()
+            }
             missing = sorted(set(numbers) - there)
-            assert not missing, f"{node} misses {len(missing)} acknowledged rows, first {missing[:5]}"
+            assert not missing, (
+                f"{node} misses {len(missing)} acknowledged rows, first {missing[:5]}"
+            )
 
     def sql_until(self, node: str, query: str, expected: str, seconds: int = 60) -> None:
         """Asks until the answer is the expected one, bounded."""
-        script = f'for i in $(seq {seconds * 5}); do [ "$(sh -c "$1")" = "$2" ] && exit 0; sleep 0.2; done; exit 1'
+        script = (
+            f'for i in $(seq {seconds * 5}); do [ "$(sh -c "$1")" = "$2" ] && exit 0; sleep 0.2;'
+            " done; exit 1"
+        )
         client = "$(command -v mariadb || command -v mysql)"
         ask = f"{client} --defaults-file=/sandbox/client.cnf -NB -e '{query}' 2>/dev/null"
-        done = run(["docker", "exec", self.container(node), "sh", "-c", script, "until", ask, expected], check=False)
-        assert done.returncode == 0, f"{node}: {query} did not become {expected}; now {self.sql(node, query)}"
+        done = run(
+            ["docker", "exec", self.container(node), "sh", "-c", script, "until", ask, expected],
+            check=False,
+        )
+        assert done.returncode == 0, (
+            f"{node}: {query} did not become {expected}; now {self.sql(node, query)}"
+        )
 
 
 def leftovers(label: str) -> list[str]:
@@ -260,8 +320,8 @@ def leftovers(label: str) -> list[str]:
 def live_stack(profile: str, *options: str) -> Iterator[LiveStack]:
     """A stack of its own name, gone afterwards whatever happened.
 
-    Its servers start from data directories that were initialised before; where their first start is the subject, a
-    test passes ``--cold``.
+    Its servers start from data directories that were initialised before; where their first start is
+    the subject, a test passes ``--cold``.
     """
     name = f"t-{uuid.uuid4().hex[:6]}"
     try:

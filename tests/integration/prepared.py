@@ -1,4 +1,6 @@
-"""What stacks under test start from: their servers' first start, made once on this engine and copied after that."""
+"""What stacks under test start from: their servers' first start, made once on this engine and
+copied after that.
+"""
 
 import os
 from collections.abc import Iterator
@@ -18,9 +20,11 @@ from sandbox.stack.snapshots.take import ensure_base_directory
 
 @cache
 def make_data_directories(profile: str) -> None:
-    """Makes the initialised data directories of a profile's servers that this engine does not have yet.
+    """Makes the initialised data directories of a profile's servers that this engine does not have
+    yet.
 
-    Whoever comes second waits until they are there: a server's first start takes longer than the wait.
+    Whoever comes second waits until they are there: a server's first start takes longer than the
+    wait.
     """
     docker, library = Docker(), load_library()
     requests = base_requests(planned(PlanRequest(profile=profile), library, docker), library)
@@ -33,6 +37,8 @@ def make_data_directories(profile: str) -> None:
 
 @contextmanager
 def no_snapshot_taken() -> Iterator[None]:
-    """Holds what a measurement holds: `up` restores inside the block, and keeps no snapshot in the background."""
+    """Holds what a measurement holds: `up` restores inside the block, and keeps no snapshot in the
+    background.
+    """
     with measuring(lambda _: None):
         yield

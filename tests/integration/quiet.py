@@ -1,4 +1,6 @@
-"""Tests run two at a time: one that has a snapshot taken lets none measure meanwhile, since that forbids a snapshot."""
+"""Tests run two at a time: one that has a snapshot taken lets none measure meanwhile, since that
+forbids a snapshot.
+"""
 
 import fcntl
 import os
@@ -10,7 +12,9 @@ from pathlib import Path
 
 @contextmanager
 def _locked(name: str, how: int) -> Iterator[None]:
-    descriptor = os.open(Path(tempfile.gettempdir()) / f"sandbox-tests-{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(
+        Path(tempfile.gettempdir()) / f"sandbox-tests-{name}.lock", os.O_RDWR | os.O_CREAT, 0o600
+    )
     try:
         fcntl.flock(descriptor, how)
         yield

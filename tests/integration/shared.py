@@ -1,4 +1,6 @@
-"""Stacks that several modules of tests use, one of each profile: reset in between, and proved to be as new."""
+"""Stacks that several modules of tests use, one of each profile: reset in between, and proved to be
+as new.
+"""
 
 import json
 import re
@@ -12,9 +14,13 @@ from integration.live import LiveStack, live_stack, sandbox
 
 SYSTEM = '("mysql", "sys", "information_schema", "performance_schema")'
 TABLES = (
-    f"select table_schema, table_name from information_schema.tables where table_schema not in {SYSTEM} order by 1, 2"
+    "select table_schema, table_name from information_schema.tables where table_schema not in"
+    f" {SYSTEM} order by 1, 2"
 )
-SCHEMAS = f"select schema_name from information_schema.schemata where schema_name not in {SYSTEM} order by 1"
+SCHEMAS = (
+    f"select schema_name from information_schema.schemata where schema_name not in {SYSTEM} order"
+    " by 1"
+)
 ACCOUNTS = "select user, host from mysql.user order by 1, 2"
 VARIABLES = "show global variables"
 MOVES = re.compile(r"gtid|timestamp|binlog_pos|_last_|wsrep_start_position|innodb_buffer_pool_load")
@@ -43,7 +49,8 @@ def look_at(stack: LiveStack) -> Look:
         for node in stack.data()
     }
     variables = {
-        node: frozenset(line for line in lines if not MOVES.search(line)) for node, lines in rows(VARIABLES).items()
+        node: frozenset(line for line in lines if not MOVES.search(line))
+        for node, lines in rows(VARIABLES).items()
     }
     return Look(shown, rows(SCHEMAS), rows(TABLES), rows(ACCOUNTS), variables)
 
@@ -65,7 +72,9 @@ def reset(stack: LiveStack, new: Look) -> None:
 
 
 def profile_of(item: pytest.Item) -> str | None:
-    """The profile whose stack a test uses: of its topology, else of its module; None for one of its own."""
+    """The profile whose stack a test uses: of its topology, else of its module; None for one of its
+    own.
+    """
     parameters = getattr(item, "callspec", None)
     topology = parameters.params.get("topology") if parameters else None
     if topology:
@@ -88,7 +97,9 @@ class SharedStacks:
     _running: dict[str, _Shared] = field(default_factory=dict)
 
     def as_new(self, profile: str) -> LiveStack:
-        """The profile's stack: reset where it runs already, replaced where that leaves a difference."""
+        """The profile's stack: reset where it runs already, replaced where that leaves a
+        difference.
+        """
         shared = self._running.get(profile)
         if shared:
             reset(shared.stack, shared.new)

@@ -1,4 +1,6 @@
-"""What operators do, on real servers: nodes join again, versions change, a lost majority is given up."""
+"""What operators do, on real servers: nodes join again, versions change, a lost majority is given
+up.
+"""
 
 import time
 
@@ -24,10 +26,13 @@ def versions(stack: LiveStack) -> set[str]:
         ("mariadb@11.8+replica1", ()),
     ],
 )
-def test_a_node_joins_without_data_and_with_its_data(profile: str, options: tuple[str, ...]) -> None:
+def test_a_node_joins_without_data_and_with_its_data(
+    profile: str, options: tuple[str, ...]
+) -> None:
     with live_stack(profile, *options) as stack:
         for fault in ("join-empty", "join-kept"):
-            # Beside another stack on two cores a member hardly catches up with the usual 100 writes a second.
+            # Beside another stack on two cores a member hardly catches up with the usual 100 writes
+            # a second.
             record = stack.trial_without_loss("--fault", fault, "--rate", "20")
             assert record["metrics"]["join_ms"] > 0
             (step,) = record["trial"]["steps"]
@@ -46,10 +51,14 @@ def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
         for version in steps:
             stack.trial_without_loss("--fault", "rolling-upgrade", "--options", f"to={version}")
             assert versions(stack) == {version}
-        assert {node for node, (_, each) in stack.containers().items() if each == before[node][1]} == {"client1"}
+        assert {
+            node for node, (_, each) in stack.containers().items() if each == before[node][1]
+        } == {"client1"}
         sandbox("restart", "--name", stack.name, "--node", stack.servers[0])
         refused = sandbox("up", "--name", stack.name, "--profile", profile, check=False)
-        assert refused.returncode == 2 and "some of its servers were upgraded since" in refused.stderr
+        assert (
+            refused.returncode == 2 and "some of its servers were upgraded since" in refused.stderr
+        )
 
 
 @pytest.mark.parametrize("profile", ["galera3", "gr3@9.7"])
@@ -58,7 +67,9 @@ def test_a_lost_majority_is_given_up_and_joins_again(profile: str) -> None:
         record = stack.trial_without_loss("--fault", "lost-majority", "--rate", "20")
         loss, forced = record["trial"]["steps"]
         assert len(loss["nodes"]) == 2 and not forced["refused"]
-        assert forced["began_ms"] < loss["began_ms"] + record["metrics"]["rto_ms"] < loss["healed_ms"]
+        assert (
+            forced["began_ms"] < loss["began_ms"] + record["metrics"]["rto_ms"] < loss["healed_ms"]
+        )
         assert record["trial"]["ledger"]["lost"]["count"] == 0
         if profile.startswith("gr"):
             both_secondaries_out(stack)
@@ -74,11 +85,15 @@ def both_secondaries_out(stack: LiveStack) -> None:
     assert "error 1032" in what + others and "do not come back by themselves" in others
     repaired = sandbox("heal", "-n", stack.name, "--repair").stdout
     assert repaired.count(f"its data is a clone of {primary}'s") == 2
-    assert {node["server_state"] for node in stack.data() if node["kind"] == "database"} == {"ONLINE"}
+    assert {node["server_state"] for node in stack.data() if node["kind"] == "database"} == {
+        "ONLINE"
+    }
 
 
 def test_galera_restarts_inside_a_partition_and_beside_a_paused_node() -> None:
-    """Its forming folder is cut by no partition, and a paused node keeps its lock in it: neither is an own cluster."""
+    """Its forming folder is cut by no partition, and a paused node keeps its lock in it: neither is
+    an own cluster.
+    """
     with live_stack("galera3") as stack:
         for fault in ("partition", "hang"):
             sandbox("fault", "-n", stack.name, "--fault", fault, "--target", "galera3")
@@ -89,11 +104,16 @@ def test_galera_restarts_inside_a_partition_and_beside_a_paused_node() -> None:
             finally:
                 sandbox("heal", "-n", stack.name)
             stack.start()
-            assert {stack.sql(node, "select count(*) from sbtest.marks") for node in stack.servers} == {"1"}
+            assert {
+                stack.sql(node, "select count(*) from sbtest.marks") for node in stack.servers
+            } == {"1"}
             stack.sql("galera1", "drop table sbtest.marks")
 
 
-_SIZE = 'select variable_value from information_schema.global_status where variable_name = "wsrep_cluster_size"'
+_SIZE = (
+    "select variable_value from information_schema.global_status where variable_name ="
+    ' "wsrep_cluster_size"'
+)
 
 
 def restarted_beside(stack: LiveStack) -> None:
@@ -107,7 +127,8 @@ def restarted_beside(stack: LiveStack) -> None:
 
 
 def restarted_inside(stack: LiveStack, node: str) -> None:
-    """The one that is cut off sees in the folder that the others live: it waits for them, and takes no writes.
+    """The one that is cut off sees in the folder that the others live: it waits for them, and takes
+    no writes.
 
     Its server alone is restarted: with its container, the rules that cut it off would be gone.
     """

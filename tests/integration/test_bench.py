@@ -10,7 +10,19 @@ from integration.live import LiveStack, sandbox
 pytestmark = pytest.mark.docker
 PROFILE = "galera3+haproxy"
 """A cluster behind a proxy, as in the README."""
-QUICK = ("--seconds", "4", "--warmup", "1", "--tables", "2", "--rows", "2000", "--threads", "4", "--json")
+QUICK = (
+    "--seconds",
+    "4",
+    "--warmup",
+    "1",
+    "--tables",
+    "2",
+    "--rows",
+    "2000",
+    "--threads",
+    "4",
+    "--json",
+)
 
 
 def bench(stack: LiveStack, *options: str) -> dict:  # type: ignore[type-arg]
@@ -21,11 +33,24 @@ def bench(stack: LiveStack, *options: str) -> dict:  # type: ignore[type-arg]
 def test_a_run_leaves_a_complete_record(stack: LiveStack) -> None:
     record = bench(stack, "--workload", "oltp_read_write")
     assert record["status"] == "ok", record["reason"]
-    assert record["metrics"]["tps"] > 0 and record["metrics"]["latency_p99_ms"] >= record["metrics"]["latency_p50_ms"]
+    assert (
+        record["metrics"]["tps"] > 0
+        and record["metrics"]["latency_p99_ms"] >= record["metrics"]["latency_p50_ms"]
+    )
     assert not record["metrics"]["errors_by_code"]
-    assert {node["name"] for node in record["nodes"]} >= {"galera1", "galera2", "galera3", "haproxy1", "client1"}
-    assert all(node["server_version"] for node in record["nodes"] if node["name"].startswith("galera"))
-    assert set(record["status_delta"]) == set(record["variables"]) == {"galera1", "galera2", "galera3"}
+    assert {node["name"] for node in record["nodes"]} >= {
+        "galera1",
+        "galera2",
+        "galera3",
+        "haproxy1",
+        "client1",
+    }
+    assert all(
+        node["server_version"] for node in record["nodes"] if node["name"].startswith("galera")
+    )
+    assert (
+        set(record["status_delta"]) == set(record["variables"]) == {"galera1", "galera2", "galera3"}
+    )
     for name in record["files"].values():
         paths = name if isinstance(name, list) else [name]
         assert all((Path("results/latest/runs/bench.1") / path).exists() for path in paths), name
@@ -33,18 +58,28 @@ def test_a_run_leaves_a_complete_record(stack: LiveStack) -> None:
 
 def test_the_data_is_prepared_once_and_reused(stack: LiveStack) -> None:
     bench(stack, "--workload", "oltp_read_only")
-    created = stack.sql("galera1", "select create_time from information_schema.tables where table_name='sbtest1'")
+    created = stack.sql(
+        "galera1", "select create_time from information_schema.tables where table_name='sbtest1'"
+    )
     bench(stack, "--workload", "oltp_read_only")
     assert (
-        stack.sql("galera1", "select create_time from information_schema.tables where table_name='sbtest1'") == created
+        stack.sql(
+            "galera1",
+            "select create_time from information_schema.tables where table_name='sbtest1'",
+        )
+        == created
     )
 
 
 def test_the_ids_have_no_gaps_on_a_server_that_counts_in_steps(stack: LiveStack) -> None:
-    """Else most statements of the load would find no row, and a cluster would do less work than a single server."""
+    """Else most statements of the load would find no row, and a cluster would do less work than a
+    single server.
+    """
     bench(stack, "--workload", "oltp_read_only")
     assert int(stack.sql("galera1", "select @@auto_increment_increment")) == 3
-    assert stack.sql("galera1", "select min(id), max(id), count(*) from sbtest.sbtest1").split() == [
+    assert stack.sql(
+        "galera1", "select min(id), max(id), count(*) from sbtest.sbtest1"
+    ).split() == [
         "1",
         "2000",
         "2000",

@@ -1,4 +1,6 @@
-"""Data directories on disks of their own, on real servers: filled, slow, without power; no loop device stays."""
+"""Data directories on disks of their own, on real servers: filled, slow, without power; no loop
+device stays.
+"""
 
 import random
 import signal
@@ -15,7 +17,9 @@ from sandbox.stack.naming import project_name
 
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="this machine has no loop devices"),
+    pytest.mark.skipif(
+        not Path("/dev/loop-control").exists(), reason="this machine has no loop devices"
+    ),
 ]
 MYSQL = "mysql@9.7"
 
@@ -125,7 +129,9 @@ def test_durable_flushing_loses_nothing_with_the_power(disk: str) -> None:
 @pytest.mark.long
 def test_a_file_system_that_cannot_lose_power_is_skipped() -> None:
     with live_stack(MYSQL, "--disk", "btrfs:1g") as live:
-        done = sandbox("fault", "-n", live.name, "--fault", "power-loss", "--target", "writer", check=False)
+        done = sandbox(
+            "fault", "-n", live.name, "--fault", "power-loss", "--target", "writer", check=False
+        )
         assert done.returncode == 3 and "btrfs cannot be shut down" in done.stderr
         for fault in ("disk-full", "slow-disk"):
             sandbox("fault", "-n", live.name, "--fault", fault, "--target", "writer")
@@ -146,8 +152,21 @@ def test_a_cluster_without_power_forms_again() -> None:
 
 def killed_after(name: str, seconds: float) -> None:
     """An `up` that SIGKILL ends; the clients that it has started live on."""
-    words = [SANDBOX, "up", "-n", name, "--profile", "mysql@9.7+replica1", "--disk", "ext4:1g", "--snapshots", "0"]
-    with subprocess.Popen([str(word) for word in words], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as up:
+    words = [
+        SANDBOX,
+        "up",
+        "-n",
+        name,
+        "--profile",
+        "mysql@9.7+replica1",
+        "--disk",
+        "ext4:1g",
+        "--snapshots",
+        "0",
+    ]
+    with subprocess.Popen(
+        [str(word) for word in words], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as up:
         time.sleep(seconds)
         up.send_signal(signal.SIGKILL)
 

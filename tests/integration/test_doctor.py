@@ -1,4 +1,6 @@
-"""doctor tries a private network for real: containers that reach one another, and ones that are kept apart."""
+"""doctor tries a private network for real: containers that reach one another, and ones that are
+kept apart.
+"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,8 @@
-"""After a failover: a source killed, a replica promoted and the other one repointed by SQL, as a manager does it.
+"""After a failover: a source killed, a replica promoted and the other one repointed by SQL, as a
+manager does it.
 
-Ready each time, one writer, and no write to a server that is none: every row names the server that took it.
+Ready each time, one writer, and no write to a server that is none: every row names the server that
+took it.
 """
 
 from collections.abc import Iterator
@@ -30,13 +32,16 @@ MYSQL = Words(
 )
 MARIADB = Words(
     "stop slave; reset slave all; set global read_only = off",
-    "stop slave; change master to master_host = 'replica1', master_use_gtid = slave_pos; start slave",
+    "stop slave; change master to master_host = 'replica1', master_use_gtid = slave_pos; start"
+    " slave",
     "set global read_only = off",
 )
 
 
 class Failover(LiveStack):
-    """A source and its replicas under a ledger; what the old source holds must not grow once another was promoted."""
+    """A source and its replicas under a ledger; what the old source holds must not grow once
+    another was promoted.
+    """
 
     @property
     def source(self) -> str:
@@ -67,7 +72,9 @@ class Failover(LiveStack):
 
     def takers(self, since: int) -> str:
         """Who took the rows after a number, by what the writer holds."""
-        return self.sql("replica1", f"select group_concat(distinct host) from sbtest.ledger where id > {since}")
+        return self.sql(
+            "replica1", f"select group_concat(distinct host) from sbtest.ledger where id > {since}"
+        )
 
     def restart(self, node: str) -> str:
         """`make restart NODE=…`, which ends ready; what it printed."""
@@ -82,7 +89,9 @@ def failed_over(profile: str) -> Iterator[Failover]:
 
 
 def still_written(stack: Failover, ledger: Ledger, held: int) -> None:
-    """Further writes are acknowledged, all of them by the promoted server, and none is on the old source."""
+    """Further writes are acknowledged, all of them by the promoted server, and none is on the old
+    source.
+    """
     last = ledger.acknowledged[-1]
     ledger.wait_for(50)
     assert stack.takers(last) == "replica1"
@@ -120,7 +129,8 @@ def test_behind_haproxy(profile: str) -> None:
 
 
 def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -> None:
-    """Somebody makes it writable: it is shown, and neither routed to nor an entry point, also by a new HAProxy.
+    """Somebody makes it writable: it is shown, and neither routed to nor an entry point, also by a
+    new HAProxy.
 
     Nor while the promoted server says nothing.
     """
@@ -145,12 +155,17 @@ def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -
 @pytest.mark.parametrize(
     "profile",
     [
-        "mysql@9.7+replica2", "mariadb@10.11+replica2", "mysql@9.7+replica1", "mariadb@11.8+replica1",
+        "mysql@9.7+replica2",
+        "mariadb@10.11+replica2",
+        "mysql@9.7+replica1",
+        "mariadb@11.8+replica1",
         "mariadb@10.11+replica1@11.8",
     ],
-)  # fmt: skip
+)
 def test_without_a_proxy(profile: str) -> None:
-    """A client that has the list of servers; one replica alone is promoted too. The old source rejoins in the end."""
+    """A client that has the list of servers; one replica alone is promoted too. The old source
+    rejoins in the end.
+    """
     with failed_over(profile) as stack:
         ledger = stack.ledger(stack.source)
         ledger.wait_for(50)

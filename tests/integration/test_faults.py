@@ -1,4 +1,6 @@
-"""Nodes broken on purpose, on real servers: each fault shows and heals, and a trial finds what it is there to find."""
+"""Nodes broken on purpose, on real servers: each fault shows and heals, and a trial finds what it
+is there to find.
+"""
 
 import json
 import subprocess
@@ -29,7 +31,9 @@ def address_of(stack: LiveStack, node: str) -> str:
 
 
 def connect(stack: LiveStack, address: str, port: int = 3306) -> str:
-    """What a new connection from the client gets within two seconds: ``open``, ``refused`` or ``nothing``."""
+    """What a new connection from the client gets within two seconds: ``open``, ``refused`` or
+    ``nothing``.
+    """
     script = f"timeout 2 bash -c '</dev/tcp/{address}/{port}' 2>&1; echo $?"
     text = run(["docker", "exec", stack.container("client1"), "bash", "-c", script]).stdout
     code = text.strip().splitlines()[-1]
@@ -51,8 +55,12 @@ def connect(stack: LiveStack, address: str, port: int = 3306) -> str:
         pytest.param("bandwidth", "galera1", ["galera1"], None, marks=pytest.mark.long),
     ],
 )
-def test_a_fault_shows_and_heals(stack: LiveStack, fault: str, target: str, nodes: list[str], late: str | None) -> None:
-    done = json.loads(sandbox("fault", "-n", stack.name, "--fault", fault, "--target", target, "--json").stdout)
+def test_a_fault_shows_and_heals(
+    stack: LiveStack, fault: str, target: str, nodes: list[str], late: str | None
+) -> None:
+    done = json.loads(
+        sandbox("fault", "-n", stack.name, "--fault", fault, "--target", target, "--json").stdout
+    )
     assert (done["fault"], done["nodes"]) == (fault, nodes)
     try:
         for node in nodes:
@@ -70,7 +78,9 @@ def test_a_fault_shows_and_heals(stack: LiveStack, fault: str, target: str, node
 @pytest.mark.long
 def test_a_damaged_page_shows_and_heals(stack: LiveStack) -> None:
     stack.sql(
-        "galera1", "create table sbtest.page (id int primary key) engine=innodb; insert into sbtest.page values (7)"
+        "galera1",
+        "create table sbtest.page (id int primary key) engine=innodb; insert into sbtest.page"
+        " values (7)",
     )
     stack.sql_until("galera3", "select id from sbtest.page", "7")
     words = ["--fault", "corruption", "--target", "galera3", "--options", "file=sbtest/page page=3"]
@@ -87,7 +97,16 @@ def test_a_damaged_page_shows_and_heals(stack: LiveStack) -> None:
 def test_a_delay_shows_and_heals_where_the_kernel_can(stack: LiveStack) -> None:
     before_s = answer_s(stack, "galera1")
     done = sandbox(
-        "fault", "-n", stack.name, "--fault", "delay", "--target", "galera1", "--options", "delay_ms=300", check=False
+        "fault",
+        "-n",
+        stack.name,
+        "--fault",
+        "delay",
+        "--target",
+        "galera1",
+        "--options",
+        "delay_ms=300",
+        check=False,
     )
     if done.returncode == 3:
         assert "the engine's kernel has no netem" in done.stderr
@@ -100,7 +119,9 @@ def test_a_delay_shows_and_heals_where_the_kernel_can(stack: LiveStack) -> None:
 
 
 def answer_s(stack: LiveStack, node: str) -> float:
-    """How long a new connection takes from the client node to get its answer, the quickest of three."""
+    """How long a new connection takes from the client node to get its answer, the quickest of
+    three.
+    """
 
     def once() -> float:
         began = time.monotonic()
@@ -133,7 +154,10 @@ def test_what_cannot_be_broken_is_refused_and_nothing_is_changed(stack: LiveStac
         (["--fault", "hang", "--options", "what=x"], 2),
     ):
         done = sandbox("fault", "-n", stack.name, *words, check=False)
-        assert done.returncode == code and len(done.stderr.strip().splitlines()) == 3, (words, done.stderr)
+        assert done.returncode == code and len(done.stderr.strip().splitlines()) == 3, (
+            words,
+            done.stderr,
+        )
     assert not_ready(stack) == [] and "broken on purpose" not in shown(stack)
 
 
@@ -145,7 +169,9 @@ def test_a_trial_says_how_long_writes_were_out_and_that_nothing_is_lost(stack: L
     assert 0 < metrics["rto_ms"] < 60_000 and metrics["write_errors"] > 0
     assert trial["t0_ms"] == step["began_ms"] < step["healed_ms"] < trial["end_ms"]
     ledger = trial["ledger"]
-    assert ledger["acked"] > 500 and ledger["lost"]["count"] == 0 and ledger["duplicate"]["count"] == 0
+    assert (
+        ledger["acked"] > 500 and ledger["lost"]["count"] == 0 and ledger["duplicate"]["count"] == 0
+    )
     assert len(ledger["rows"]) == 3, "every node was read"
     verdicts = {check["name"]: check["verdict"] for check in record["checks"]}
     assert verdicts["lost"] == verdicts["phantom"] == verdicts["duplicate"] == "pass"
@@ -154,9 +180,22 @@ def test_a_trial_says_how_long_writes_were_out_and_that_nothing_is_lost(stack: L
 
 def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
     with subprocess.Popen(
-        [SANDBOX, "trial", "-n", stack.name, "--fault", "hang", "--target", "galera2", "--seconds", "60"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        [
+            SANDBOX,
+            "trial",
+            "-n",
+            stack.name,
+            "--fault",
+            "hang",
+            "--target",
+            "galera2",
+            "--seconds",
+            "60",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stderr
         for line in process.stderr:
             if "hang on galera2" in line:
@@ -171,7 +210,8 @@ def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
 
 @pytest.mark.long
 def test_a_member_that_has_left_its_cluster_is_named_and_repaired(stack: LiveStack) -> None:
-    stack.sql("galera2", "set global wsrep_cluster_address = ''")  # as after a hang that its provider gives up on
+    # As after a hang that its provider gives up on.
+    stack.sql("galera2", "set global wsrep_cluster_address = ''")
     named_and_repaired(stack, "galera2 is left: ", "galera2 was left: restarted")
 
 
@@ -183,20 +223,29 @@ def test_a_member_that_was_voted_out_is_named_and_repaired(stack: LiveStack) -> 
     stack.sql("galera2", "set session wsrep_on = off; delete from sbtest.voted")
     stack.sql("galera1", "update sbtest.voted set v = 2")
     stack.sql_until(
-        "galera1", "select variable_value from information_schema.global_status where variable_name = "
-        "\"wsrep_cluster_size\"", "2",
-    )  # fmt: skip
+        "galera1",
+        "select variable_value from information_schema.global_status where variable_name = "
+        '"wsrep_cluster_size"',
+        "2",
+    )
     states = {str(node["name"]): node for node in stack.data()}
     assert (states["galera2"]["server_state"], states["galera2"]["role"]) == ("evicted", "reader")
     assert "Inconsistent by consensus" in str(states["galera2"]["reason"])
-    assert states["galera1"]["server_state"] == "2 of 3 members" and states["galera1"]["role"] == "writer"
+    assert (
+        states["galera1"]["server_state"] == "2 of 3 members"
+        and states["galera1"]["role"] == "writer"
+    )
     assert states["galera1"]["view"] == ["galera1", "galera3"]
-    named_and_repaired(stack, "galera2 is evicted: Inconsistent by consensus", "galera2 was evicted: restarted")
+    named_and_repaired(
+        stack, "galera2 is evicted: Inconsistent by consensus", "galera2 was evicted: restarted"
+    )
     stack.sql("galera1", "drop table sbtest.voted")
 
 
 def named_and_repaired(stack: LiveStack, named: str, repaired: str) -> None:
-    """With nothing broken on purpose `heal` says at once what it is, and with --repair brings it back."""
+    """With nothing broken on purpose `heal` says at once what it is, and with --repair brings it
+    back.
+    """
     began = time.monotonic()
     refused = sandbox("heal", "-n", stack.name, check=False)
     assert refused.returncode == 4 and time.monotonic() - began < 30
@@ -226,7 +275,9 @@ def test_a_clock_is_wrong_until_it_is_healed(profile: str) -> None:
     with live_stack(profile) as live:
         for skew_s in (60.0, -30.0):
             words = ["--fault", "clock-skew", "--target", "writer", "--options", f"skew_s={skew_s}"]
-            (node,) = json.loads(sandbox("fault", "-n", live.name, *words, "--json").stdout)["nodes"]
+            (node,) = json.loads(sandbox("fault", "-n", live.name, *words, "--json").stdout)[
+                "nodes"
+            ]
             wait_for_clock(live, node, skew_s)
             for other in {*live.servers} - {node}:
                 assert abs(ahead_s(live, other)) < 1, "the others have the right time"
@@ -240,7 +291,9 @@ def test_a_clock_is_wrong_until_it_is_healed(profile: str) -> None:
 
 @pytest.mark.long
 def test_a_wrong_clock_stays_with_its_container() -> None:
-    """A server that restarts in it still has it; a container that restarts, as a host that sets its clock, has not."""
+    """A server that restarts in it still has it; a container that restarts, as a host that sets its
+    clock, has not.
+    """
     with live_stack("mysql@9.7+adjustable-clock") as live:
         sandbox("fault", "-n", live.name, "--fault", "clock-skew", "--target", "mysql1")
         for signal in ("USR1", "USR2"):
@@ -258,11 +311,16 @@ def test_a_wrong_clock_stays_with_its_container() -> None:
     ("profile", "reason"),
     [
         ("mariadb@10.5", "has the clock of its host"),
-        ("mariadb@10.5+adjustable-clock", "takes no other clock"),  # its libc is older than what the library needs
+        # Its libc is older than what the library needs.
+        ("mariadb@10.5+adjustable-clock", "takes no other clock"),
     ],
 )
 def test_a_clock_that_cannot_be_set_is_skipped(profile: str, reason: str) -> None:
     with live_stack(profile) as live:
         done = sandbox("fault", "-n", live.name, "--fault", "clock-skew", check=False)
-        assert done.returncode == 3 and reason in done.stderr and len(done.stderr.strip().splitlines()) == 3
+        assert (
+            done.returncode == 3
+            and reason in done.stderr
+            and len(done.stderr.strip().splitlines()) == 3
+        )
         assert not_ready(live) == []

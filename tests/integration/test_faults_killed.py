@@ -1,4 +1,6 @@
-"""Trials that are interrupted or killed at random moments, some with their guard: nothing stays broken."""
+"""Trials that are interrupted or killed at random moments, some with their guard: nothing stays
+broken.
+"""
 
 import contextlib
 import json
@@ -15,7 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from integration.live import CHECKOUT, SANDBOX, LiveStack, leftovers, live_stack, run, run_statuses, sandbox
+from integration.live import (
+    CHECKOUT,
+    SANDBOX,
+    LiveStack,
+    leftovers,
+    live_stack,
+    run,
+    run_statuses,
+    sandbox,
+)
 from integration.test_disks import loop_devices
 from sandbox.stack.naming import project_name
 
@@ -23,7 +34,9 @@ pytestmark = [pytest.mark.docker, pytest.mark.long]
 PROFILE = "galera3+haproxy"
 MOMENTS = 8
 MOMENTS_OF_A_DISK = 4
-"""Drawn anew in every run, from a seed that is printed: nights add up to more moments than one run could try."""
+"""Drawn anew in every run, from a seed that is printed: nights add up to more moments than one run
+could try.
+"""
 LATEST_S = 14.0
 """After the start: a trial breaks something 8 to 9 s after it, and heals it after 4 more."""
 FAULTS = (
@@ -58,7 +71,9 @@ def on_a_disk() -> Iterator[LiveStack]:
 def inspected(stack: LiveStack, template: str) -> dict[str, str]:
     """What the engine says of each node."""
     containers = stack.containers()
-    lines = run(["docker", "inspect", "-f", template, *(each for _, each in containers.values())]).stdout.splitlines()
+    lines = run(
+        ["docker", "inspect", "-f", template, *(each for _, each in containers.values())]
+    ).stdout.splitlines()
     return dict(zip(containers, lines, strict=True))
 
 
@@ -73,7 +88,14 @@ def rules(stack: LiveStack, node: str, client_image: str) -> str:
 
     Without the interface's number, which may be another one after `docker network connect`.
     """
-    namespace = ["--network", f"container:{stack.container(node)}", "--cap-add", "NET_ADMIN", "--user", "0"]
+    namespace = [
+        "--network",
+        f"container:{stack.container(node)}",
+        "--cap-add",
+        "NET_ADMIN",
+        "--user",
+        "0",
+    ]
     script = "iptables -S; iptables -t raw -S; tc qdisc show"
     return run(
         ["docker", "run", "--rm", *namespace, "--entrypoint", "bash", client_image, "-c", script]
@@ -91,10 +113,27 @@ def guards(stack: LiveStack) -> list[int]:
 
 
 def ended_trial(stack: LiveStack, draw: random.Random, faults: Sequence[str]) -> str:
-    """Starts a trial and ends it at a random moment: by Ctrl-C, by KILL, or with its guard by KILL; in words what."""
-    fault, after_s, way = draw.choice(faults), draw.uniform(0.0, LATEST_S), draw.choice(("Ctrl-C", "KILL", "both"))
+    """Starts a trial and ends it at a random moment: by Ctrl-C, by KILL, or with its guard by KILL;
+    in words what.
+    """
+    fault, after_s, way = (
+        draw.choice(faults),
+        draw.uniform(0.0, LATEST_S),
+        draw.choice(("Ctrl-C", "KILL", "both")),
+    )
     target = draw.choice(["writer", stack.servers[-1]])
-    words = [str(SANDBOX), "trial", "-n", stack.name, "--fault", fault, "--target", target, "--seconds", "4"]
+    words = [
+        str(SANDBOX),
+        "trial",
+        "-n",
+        stack.name,
+        "--fault",
+        fault,
+        "--target",
+        target,
+        "--seconds",
+        "4",
+    ]
     with subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as process:
@@ -124,22 +163,31 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     draw, done = random.Random(seed), list[str]()
-    client_image = run(["docker", "inspect", "-f", "{{.Config.Image}}", stack.container("client1")]).stdout.strip()
+    client_image = run(
+        ["docker", "inspect", "-f", "{{.Config.Image}}", stack.container("client1")]
+    ).stdout.strip()
     before = inspected(stack, STATE)
     clean = {node: rules(stack, node, client_image) for node in stack.servers}
     memory = inspected(stack, MEMORY)
-    unlimited = run(["docker", "info", "-f", "{{.MemTotal}} -1"]).stdout.strip()  # no limit can be taken back
+    # No limit can be taken back.
+    unlimited = run(["docker", "info", "-f", "{{.MemTotal}} -1"]).stdout.strip()
     for _ in range(moments):
         done.append(ended_trial(stack, draw, faults))
         what = f"seed {seed}: {'; '.join(done)}"
         wait_for_guards(stack)
         sandbox("heal", "-n", stack.name)
         shown = sandbox("ps", "--name", stack.name).stdout
-        assert "broken on purpose" not in shown and not [n["name"] for n in stack.data() if n["ready"] is False], what
+        assert "broken on purpose" not in shown and not [
+            n["name"] for n in stack.data() if n["ready"] is False
+        ], what
         assert inspected(stack, STATE) == before, what
         assert set(inspected(stack, WEIGHT).values()) <= {"0", "1024"}, what
-        assert {int(cpus) % 1_000_000_000 for cpus in inspected(stack, PROCESSORS).values()} == {0}, what
-        assert all(limit in (memory[node], unlimited) for node, limit in inspected(stack, MEMORY).items()), what
+        assert {int(cpus) % 1_000_000_000 for cpus in inspected(stack, PROCESSORS).values()} == {
+            0
+        }, what
+        assert all(
+            limit in (memory[node], unlimited) for node, limit in inspected(stack, MEMORY).items()
+        ), what
         assert helpers(stack) == [], what
         assert not any(ballast(stack, node) for node in stack.servers), what
     assert {node: rules(stack, node, client_image) for node in stack.servers} == clean, what
@@ -148,7 +196,15 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
 def ballast(stack: LiveStack, node: str) -> str:
     """Files that a fault has left in the data directory."""
     return run(
-        ["docker", "exec", stack.container(node), "sh", "-c", "ls -A /var/lib/mysql | grep ^.sandbox-b"], False
+        [
+            "docker",
+            "exec",
+            stack.container(node),
+            "sh",
+            "-c",
+            "ls -A /var/lib/mysql | grep ^.sandbox-b",
+        ],
+        False,
     ).stdout
 
 
@@ -186,18 +242,24 @@ def test_a_killed_matrix_of_trials_resumes_and_leaves_nothing(tmp_path: Path) ->
     words = [str(SANDBOX), "matrix", "--matrix", str(file)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         end = time.monotonic() + 300
-        while not (manifests := finished_one(file.stem)) or not running("sandbox.failure.guard .*matrix-"):
+        while not (manifests := finished_one(file.stem)) or not running(
+            "sandbox.failure.guard .*matrix-"
+        ):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.1)
         after_s = random.SystemRandom().uniform(3.0, 9.0)
         time.sleep(after_s)  # the moment itself: before the fault, during it, or after its heal
         process.kill()
     manifest = manifests[0]
-    before = {name: status for name, status in run_statuses(manifest.parent).items() if status == "ok"}
+    before = {
+        name: status for name, status in run_statuses(manifest.parent).items() if status == "ok"
+    }
     done = run(words, check=False, timeout_s=900)
     after = run_statuses(manifest.parent)
     what = f"killed after {after_s:.2f} s: {done.stderr}"
-    assert before.items() <= after.items() and len(after) == 6 and manifest.parent.name in done.stdout, what
+    assert (
+        before.items() <= after.items() and len(after) == 6 and manifest.parent.name in done.stdout
+    ), what
     key = json.loads(manifest.read_text())["matrix"]["key"][:6]
     for variant in ("variant1", "variant2", "canary"):
         assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{variant}')}"), what

@@ -1,4 +1,6 @@
-"""Images built here, run with nothing but ``docker run``: they keep the contract of the published ones."""
+"""Images built here, run with nothing but ``docker run``: they keep the contract of the published
+ones.
+"""
 
 import json
 import time
@@ -23,7 +25,10 @@ SERVERS = {
 FIRST_START = {
     "10-table.sql": "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1);",
     "20-script.sh": "echo 'INSERT INTO t VALUES (2)' | docker_process_sql",
-    "30-password.sh": '[ "$MYSQL_ROOT_PASSWORD" = "$(</test/password)" ]; docker_process_sql <<<"INSERT t VALUES (3)"',
+    "30-password.sh": (
+        '[ "$MYSQL_ROOT_PASSWORD" = "$(</test/password)" ]; docker_process_sql <<<"INSERT t VALUES'
+        ' (3)"'
+    ),
     "40-ignored.txt": "neither SQL nor shell",
 }
 
@@ -39,21 +44,48 @@ class Server:
         (folder / "user").write_text("somebodys-own", encoding="utf-8")
 
     def create(
-        self, *arguments: str, files: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        files: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """``docker run -d`` with the password file, first-start files and the server's own arguments."""
+        """``docker run -d`` with the password file, first-start files and the server's own
+        arguments.
+        """
         start = self.folder / "start"
         start.mkdir(exist_ok=True)
         start.chmod(0o755)
         for name, text in (files or {}).items():
             (start / name).write_text(text, encoding="utf-8")
-        mounts = [f"{self.name}:/var/lib/mysql", f"{self.folder}:/test:ro", f"{start}:/docker-entrypoint-initdb.d:ro"]
-        values = {"MYSQL_ROOT_PASSWORD_FILE": "/test/password", "MYSQL_INITDB_SKIP_TZINFO": "1", **(environment or {})}
+        mounts = [
+            f"{self.name}:/var/lib/mysql",
+            f"{self.folder}:/test:ro",
+            f"{start}:/docker-entrypoint-initdb.d:ro",
+        ]
+        values = {
+            "MYSQL_ROOT_PASSWORD_FILE": "/test/password",
+            "MYSQL_INITDB_SKIP_TZINFO": "1",
+            **(environment or {}),
+        }
         options = [part for mount in mounts for part in ("-v", mount)]
         options += [part for name, value in values.items() for part in ("-e", f"{name}={value}")]
-        run(["docker", "run", "-d", "--name", self.name, *options, self.image, self.program, *arguments])
+        run(
+            [
+                "docker",
+                "run",
+                "-d",
+                "--name",
+                self.name,
+                *options,
+                self.image,
+                self.program,
+                *arguments,
+            ]
+        )
 
-    def sql(self, query: str, user: str = "root", key_file: str = "/test/password", check: bool = True) -> str:
+    def sql(
+        self, query: str, user: str = "root", key_file: str = "/test/password", check: bool = True
+    ) -> str:
         """A query over TCP; the answer, or without ``check`` the error."""
         script = (
             'password=$(sed \'s/[\\\\"]/\\\\&/g\' "$3"); '
@@ -61,7 +93,19 @@ class Server:
             'exec "$4" --defaults-file=/tmp/test.cnf --protocol=tcp --host=127.0.0.1 -NB -e "$1"'
         )
         done = run(
-            ["docker", "exec", self.name, "sh", "-c", script, "sql", query, user, key_file, self.client],
+            [
+                "docker",
+                "exec",
+                self.name,
+                "sh",
+                "-c",
+                script,
+                "sql",
+                query,
+                user,
+                key_file,
+                self.client,
+            ],
             check=check,
         )
         return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
@@ -72,14 +116,18 @@ class Server:
 
     def state(self) -> tuple[str, int]:
         """(running | exited | …, exit code)."""
-        state = json.loads(run(["docker", "inspect", "--format", "{{json .State}}", self.name]).stdout)
+        state = json.loads(
+            run(["docker", "inspect", "--format", "{{json .State}}", self.name]).stdout
+        )
         return str(state["Status"]), int(state["ExitCode"])
 
     def until(self, condition: Callable[[], bool], what: str, seconds: int = 180) -> None:
         """Asks until the condition holds, bounded."""
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, f"{self.image}: {what} not within {seconds} s\n{self.logs()[-3000:]}"
+            assert time.monotonic() < end, (
+                f"{self.image}: {what} not within {seconds} s\n{self.logs()[-3000:]}"
+            )
             time.sleep(0.2)
 
     def ready(self) -> None:
@@ -107,7 +155,11 @@ def test_first_start_accounts_and_restart(server: Server) -> None:
     server.create(
         "--max-connections=77",
         files=FIRST_START,
-        environment={"MYSQL_DATABASE": "d_b", "MYSQL_USER": "somebody", "MYSQL_PASSWORD_FILE": "/test/user"},
+        environment={
+            "MYSQL_DATABASE": "d_b",
+            "MYSQL_USER": "somebody",
+            "MYSQL_PASSWORD_FILE": "/test/user",
+        },
     )
     server.ready()
     assert server.sql("SELECT GROUP_CONCAT(id ORDER BY id) FROM d_b.t") == "1,2,3"
@@ -116,8 +168,12 @@ def test_first_start_accounts_and_restart(server: Server) -> None:
     assert "denied" in server.sql("SELECT 1 FROM mysql.user", "somebody", "/test/user", check=False)
     for wrong in ("/test/user", "/dev/null"):
         assert "Access denied" in server.sql("SELECT 1", key_file=wrong, check=False)
-    assert "Access denied" in server.sql("SELECT 1", user="nobody", key_file="/dev/null", check=False)
-    environment = run(["docker", "exec", "--user", "999", server.name, "cat", "/proc/1/environ"]).stdout
+    assert "Access denied" in server.sql(
+        "SELECT 1", user="nobody", key_file="/dev/null", check=False
+    )
+    environment = run(
+        ["docker", "exec", "--user", "999", server.name, "cat", "/proc/1/environ"]
+    ).stdout
     assert PASSWORD not in environment + server.logs()
     assert server.stop() == 0
     run(["docker", "start", server.name])
@@ -131,9 +187,13 @@ def test_a_first_start_that_was_killed_starts_over_and_can_be_stopped(server: Se
     server.until(lambda: "slow.sql" in server.logs(), "the first-start file does not run")
     run(["docker", "kill", server.name])
     run(["docker", "start", server.name])
-    server.until(lambda: server.logs().count("running /docker-entrypoint") == 2, "it does not start over")
+    server.until(
+        lambda: server.logs().count("running /docker-entrypoint") == 2, "it does not start over"
+    )
     assert server.stop() == 143
-    (server.folder / "start" / "slow.sql").write_text("CREATE DATABASE made_at_last;", encoding="utf-8")
+    (server.folder / "start" / "slow.sql").write_text(
+        "CREATE DATABASE made_at_last;", encoding="utf-8"
+    )
     run(["docker", "start", server.name])
     server.ready()
     assert server.sql("SHOW DATABASES LIKE 'made%'") == "made_at_last"
@@ -144,7 +204,8 @@ def test_a_setting_that_shapes_the_files_is_honoured(server: Server) -> None:
     server.ready()
     assert server.sql("SELECT @@innodb_page_size") == "8192"
     assert (
-        server.sql("SELECT GROUP_CONCAT(host ORDER BY host) FROM mysql.user WHERE user = 'root'") == "127.%,localhost"
+        server.sql("SELECT GROUP_CONCAT(host ORDER BY host) FROM mysql.user WHERE user = 'root'")
+        == "127.%,localhost"
     )
 
 
@@ -184,15 +245,26 @@ def test_a_built_image_names_its_package_version() -> None:
     sandbox("images", "--profile", "mariadb@10.11")
     image = SERVERS["mariadb@10.11"][0]
     labelled = run(
-        ["docker", "image", "inspect", "--format", '{{index .Config.Labels "sandbox.package-version"}}', image]
+        [
+            "docker",
+            "image",
+            "inspect",
+            "--format",
+            '{{index .Config.Labels "sandbox.package-version"}}',
+            image,
+        ]
     ).stdout.strip()
-    inside = run(["docker", "run", "--rm", image, "dpkg-query", "-W", "-f", "${Version}", "mariadb-server"])
+    inside = run(
+        ["docker", "run", "--rm", image, "dpkg-query", "-W", "-f", "${Version}", "mariadb-server"]
+    )
     assert labelled == inside.stdout.strip()
 
 
 def test_a_package_version_that_the_index_does_not_have_is_refused_with_those_that_it_has() -> None:
     wanted = "1:10.11.1-0+deb12u1"
-    done = run([CHECKOUT / "scripts" / "build-image", "mariadb", "bookworm", "10.11", wanted], check=False)
+    done = run(
+        [CHECKOUT / "scripts" / "build-image", "mariadb", "bookworm", "10.11", wanted], check=False
+    )
     what, known, step = done.stderr.splitlines()[-3:]
     assert (done.returncode, done.stdout) == (4, "")
     assert wanted in what and known.startswith("It has: 1:10.11.") and step.startswith("Next: ")
@@ -200,7 +272,9 @@ def test_a_package_version_that_the_index_does_not_have_is_refused_with_those_th
 
 @pytest.fixture
 def mislabelled() -> Iterator[str]:
-    """Another version of a tag that says 10.11.1: the series' image, with the name of a published one."""
+    """Another version of a tag that says 10.11.1: the series' image, with the name of a published
+    one.
+    """
     sandbox("images", "--profile", "mariadb@10.11")
     tag = f"10.11.1-{uuid.uuid4().hex[:8]}"
     run(["docker", "tag", SERVERS["mariadb@10.11"][0], f"mariadb:{tag}"])
@@ -209,7 +283,9 @@ def mislabelled() -> Iterator[str]:
 
 
 def nodes_once_ready(stack: str, *names: str) -> dict[str, Any]:
-    """Every node as `ps` shows it, once these are ready: the others do not wait for one that never will be."""
+    """Every node as `ps` shows it, once these are ready: the others do not wait for one that never
+    will be.
+    """
     end = time.monotonic() + 60
     while True:
         (shown,) = json.loads(sandbox("ps", "--name", stack, "--json").stdout)["stacks"]
@@ -219,12 +295,18 @@ def nodes_once_ready(stack: str, *names: str) -> dict[str, Any]:
         assert time.monotonic() < end, f"not ready: {nodes}"
 
 
-def test_an_exact_version_runs_beside_another_and_a_server_of_neither_is_not_ready(mislabelled: str) -> None:
+def test_an_exact_version_runs_beside_another_and_a_server_of_neither_is_not_ready(
+    mislabelled: str,
+) -> None:
     name = f"t-{uuid.uuid4().hex[:6]}"
     profile = f"mariadb@10.11.18+mariadb@10.11+mariadb@{mislabelled}"
     try:
-        refused = sandbox("up", "--name", name, "--profile", profile, "--snapshots", "0", check=False)
-        series = json.loads(sandbox("plan", "--profile", "mariadb@10.11", "--json").stdout)["nodes"][0]["version"]
+        refused = sandbox(
+            "up", "--name", name, "--profile", profile, "--snapshots", "0", check=False
+        )
+        series = json.loads(sandbox("plan", "--profile", "mariadb@10.11", "--json").stdout)[
+            "nodes"
+        ][0]["version"]
         nodes = nodes_once_ready(name, "mariadb1", "mariadb2")
     finally:
         sandbox("down", "--name", name)

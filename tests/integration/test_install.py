@@ -1,4 +1,6 @@
-"""The tool as `pipx install .` leaves it: a wheel with all that it needs, run from an empty folder."""
+"""The tool as `pipx install .` leaves it: a wheel with all that it needs, run from an empty
+folder.
+"""
 
 import os
 import subprocess
@@ -34,7 +36,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--no-build-isolation",
         "--disable-pip-version-check",
     ]
-    subprocess.run([*pip, "--target", str(folder), str(CHECKOUT)], check=True, capture_output=True, timeout=300)
+    subprocess.run(
+        [*pip, "--target", str(folder), str(CHECKOUT)], check=True, capture_output=True, timeout=300
+    )
     return folder
 
 
@@ -51,7 +55,9 @@ def sandbox(installed: Path, here: Path, *words: str) -> subprocess.CompletedPro
     )
 
 
-def test_plans_profiles_and_own_files_are_found_in_any_folder(installed: Path, tmp_path: Path) -> None:
+def test_plans_profiles_and_own_files_are_found_in_any_folder(
+    installed: Path, tmp_path: Path
+) -> None:
     matrices = tmp_path / "profiles" / "matrices"
     matrices.mkdir(parents=True)
     (matrices / "mine.yaml").write_text(MATRIX)
@@ -73,7 +79,19 @@ def test_a_stack_lives_and_leaves_results_here(installed: Path, tmp_path: Path) 
         up = sandbox(installed, tmp_path, "up", "mysql@9.7", "-n", name, "--cold")
         assert up.returncode == 0, up.stderr
         assert "measure  sandbox bench --name installed" in up.stdout
-        bench = sandbox(installed, tmp_path, "bench", "-n", name, "--seconds", "2", "--warmup", "1", "--rows", "100")
+        bench = sandbox(
+            installed,
+            tmp_path,
+            "bench",
+            "-n",
+            name,
+            "--seconds",
+            "2",
+            "--warmup",
+            "1",
+            "--rows",
+            "100",
+        )
         assert bench.returncode == 0 and "results/" in bench.stdout, bench.stderr
         assert (tmp_path / "results" / "latest" / "manifest.json").exists()
         report = sandbox(installed, tmp_path, "report")
@@ -81,7 +99,10 @@ def test_a_stack_lives_and_leaves_results_here(installed: Path, tmp_path: Path) 
         for name_of_file in ("summary.md", "report.html"):
             text = (tmp_path / "results" / "latest" / name_of_file).read_text()
             assert "sandbox bench --" in text and "make bench" not in text
-        assert "9.7" in sandbox(installed, tmp_path, "sql", "-n", name, "-e", "select version()").stdout
+        assert (
+            "9.7"
+            in sandbox(installed, tmp_path, "sql", "-n", name, "-e", "select version()").stdout
+        )
     finally:
         labels = '{{.Label "sandbox.stack"}} {{.Label "sandbox.checkout"}}'
         found = subprocess.run(

@@ -1,4 +1,6 @@
-"""The life of a stack as a user lives it: up twice, side by side, by hand, interrupted, killed, gone."""
+"""The life of a stack as a user lives it: up twice, side by side, by hand, interrupted, killed,
+gone.
+"""
 
 import json
 import os
@@ -32,11 +34,25 @@ def test_another_profile_under_the_same_name_is_refused_in_three_lines(stack: Li
 
 def test_statements_commands_and_logs_by_hand(stack: LiveStack) -> None:
     every = sandbox("sql", "-n", stack.name, "--all", "-e", "select @@hostname").stdout
-    assert every.splitlines() == ["-- mariadb1", "@@hostname", "mariadb1", "-- replica1", "@@hostname", "replica1"]
+    assert every.splitlines() == [
+        "-- mariadb1",
+        "@@hostname",
+        "mariadb1",
+        "-- replica1",
+        "@@hostname",
+        "replica1",
+    ]
     assert sandbox("sql", "-n", stack.name, "--all", "-e", "no such", check=False).returncode == 1
     assert sandbox("exec", "replica1", "-n", stack.name, "--", "hostname").stdout == "replica1\n"
     assert sandbox("exec", "replica1", "-n", stack.name, "--", "false", check=False).returncode == 1
-    assert len(sandbox("logs", "-n", stack.name, "--node", "replica1", "--tail", "3").stdout.splitlines()) == 3
+    assert (
+        len(
+            sandbox(
+                "logs", "-n", stack.name, "--node", "replica1", "--tail", "3"
+            ).stdout.splitlines()
+        )
+        == 3
+    )
 
 
 def test_nothing_is_published_until_asked_and_then_only_on_loopback(stack: LiveStack) -> None:
@@ -61,14 +77,26 @@ def test_nothing_is_published_until_asked_and_then_only_on_loopback(stack: LiveS
 
 
 def test_no_password_in_what_the_engine_or_the_process_list_shows(stack: LiveStack) -> None:
-    root = run(["docker", "exec", stack.container(stack.servers[0]), "cat", "/sandbox/root-password"]).stdout.strip()
+    root = run(
+        ["docker", "exec", stack.container(stack.servers[0]), "cat", "/sandbox/root-password"]
+    ).stdout.strip()
     app = run(
-        ["docker", "exec", stack.container("client1"), "sed", "-n", "s/^password *= *//p", "/sandbox/app.cnf"]
+        [
+            "docker",
+            "exec",
+            stack.container("client1"),
+            "sed",
+            "-n",
+            "s/^password *= *//p",
+            "/sandbox/app.cnf",
+        ]
     ).stdout.strip()
     assert len(root) >= 20 and len(app) >= 20
     for node in stack.data():
         container = str(node["container"])
-        shown = run(["docker", "inspect", container]).stdout + run(["docker", "logs", container]).stderr
+        shown = (
+            run(["docker", "inspect", container]).stdout + run(["docker", "logs", container]).stderr
+        )
         # Not by `docker top`: that takes a ps, which a host may lack.
         listed = r"tail -n +1 /proc/[0-9]*/cmdline | tr '\0' ' '"
         processes = run(["docker", "exec", container, "sh", "-c", listed]).stdout
@@ -79,11 +107,24 @@ def test_no_password_in_what_the_engine_or_the_process_list_shows(stack: LiveSta
 
 def test_every_volume_and_network_is_labelled(stack: LiveStack) -> None:
     for node in stack.data():
-        mounts = json.loads(run(["docker", "inspect", "--format", "{{json .Mounts}}", str(node["container"])]).stdout)
+        mounts = json.loads(
+            run(
+                ["docker", "inspect", "--format", "{{json .Mounts}}", str(node["container"])]
+            ).stdout
+        )
         for mount in mounts:
             if mount["Type"] == "volume":
                 labels = json.loads(
-                    run(["docker", "volume", "inspect", "--format", "{{json .Labels}}", mount["Name"]]).stdout
+                    run(
+                        [
+                            "docker",
+                            "volume",
+                            "inspect",
+                            "--format",
+                            "{{json .Labels}}",
+                            mount["Name"],
+                        ]
+                    ).stdout
                 )
                 assert labels and "sandbox.stack" in labels, (
                     f"{node['name']} has an unlabelled volume at {mount['Destination']}"
@@ -111,13 +152,19 @@ def test_logs_of_one_node_are_its_own(stack: LiveStack) -> None:
 
 def test_two_stacks_live_side_by_side(stack: LiveStack) -> None:
     with live_stack("mariadb@11.8") as other:
-        assert other.sql("mariadb1", "select @@hostname") == stack.sql("mariadb1", "select @@hostname") == "mariadb1"
+        assert (
+            other.sql("mariadb1", "select @@hostname")
+            == stack.sql("mariadb1", "select @@hostname")
+            == "mariadb1"
+        )
         assert other.container("mariadb1") != stack.container("mariadb1")
     assert stack.sql("mariadb1", "select 1") == "1"
 
 
 def test_the_compose_file_is_the_stack(tmp_path: Path) -> None:
-    """`docker compose up --wait` on the printed file alone, under another project's name (docs/design.md, rule 1)."""
+    """`docker compose up --wait` on the printed file alone, under another project's name
+    (docs/design.md, rule 1).
+    """
     file = printed_file(tmp_path, "galera3@11.8")
     project = f"byhand-{os.getpid()}"
     with get_docker_services("docker compose", [str(file)], project, ["up -d"], ["down -v"]):
@@ -126,7 +173,8 @@ def test_the_compose_file_is_the_stack(tmp_path: Path) -> None:
         assert (
             live.sql(
                 "galera2",
-                "select variable_value from information_schema.global_status where variable_name='wsrep_cluster_size'",
+                "select variable_value from information_schema.global_status where"
+                " variable_name='wsrep_cluster_size'",
             )
             == "3"
         )
@@ -156,12 +204,15 @@ def test_ctrl_c_during_up_leaves_nothing(start: list[str], delay_s: float) -> No
     name = f"t-int-{int(delay_s * 10)}"
     code, stderr = interrupted_up(name, start, delay_s)
     assert code == 130, stderr
-    assert "working on the stack" not in stderr  # nothing that it started itself still holds the lock
+    # Nothing that it started itself still holds the lock.
+    assert "working on the stack" not in stderr
     assert not leftovers(f"sandbox.stack={_project(name)}"), stderr
 
 
 def interrupted_up(name: str, start: list[str], delay_s: float) -> tuple[int, str]:
-    """Exit code and messages of an `up` that Ctrl-C ends after a delay, or after half of it where it was up by then."""
+    """Exit code and messages of an `up` that Ctrl-C ends after a delay, or after half of it where
+    it was up by then.
+    """
     runner = subprocess.Popen(
         [SANDBOX, "up", "--name", name, *PLAIN, *start],
         stderr=subprocess.PIPE,
@@ -171,7 +222,8 @@ def interrupted_up(name: str, start: list[str], delay_s: float) -> tuple[int, st
     assert runner.stderr is not None
     first = runner.stderr.readline()
     time.sleep(delay_s)  # a moment of the start, whichever it is
-    if runner.poll() is not None:  # it had ended by itself; one that Ctrl-C does not end is no such case
+    # It had ended by itself; one that Ctrl-C does not end is no such case.
+    if runner.poll() is not None:
         runner.communicate()
         sandbox("down", "--name", name)
         return interrupted_up(name, start, delay_s / 2)

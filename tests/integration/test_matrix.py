@@ -1,4 +1,6 @@
-"""Matrices on real servers: killed and resumed, and a verdict that is right where the truth is known."""
+"""Matrices on real servers: killed and resumed, and a verdict that is right where the truth is
+known.
+"""
 
 import json
 import random
@@ -88,7 +90,9 @@ def result_of(file: str) -> Path | None:
 def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
     file = write(tmp_path, TWO_BY_TWO)
     command = [str(SANDBOX), "matrix", "--matrix", file]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT
+    ) as process:
         deadline = time.monotonic() + 180
         while not ((result := result_of(file)) and len(run_statuses(result)) >= 3):
             assert process.poll() is None and time.monotonic() < deadline
@@ -101,7 +105,10 @@ def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert before.items() <= after.items()
     assert result.name in done.stdout and "mariadb" in done.stdout
     page = (result / "report.html").read_text()
-    assert page.count('/record.json"') == page.count('/samples.jsonl"') == 10 and (result / "summary.md").is_file()
+    assert (
+        page.count('/record.json"') == page.count('/samples.jsonl"') == 10
+        and (result / "summary.md").is_file()
+    )
     for wanted in (
         "server mariadb against server mysql",
         "values that nobody set",
@@ -117,7 +124,9 @@ def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_path: Path) -> None:
     file = write(tmp_path, MORTAL)
     command = [str(SANDBOX), "matrix", "--matrix", file]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT
+    ) as process:
         deadline = time.monotonic() + 180
         while not ((result := result_of(file)) and run_statuses(result)):
             assert process.poll() is None and time.monotonic() < deadline
@@ -133,7 +142,10 @@ def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_
     assert lost[0].startswith("commits-durable.") and after[lost[0]] == "infra_error"
     record = json.loads((result / "runs" / lost[0] / "record.json").read_text())
     assert "mysql1: exited (137)" in record["reason"]
-    assert "ready for connections" in (result / "runs" / lost[0] / record["files"]["log_mysql1"]).read_text()
+    assert (
+        "ready for connections"
+        in (result / "runs" / lost[0] / record["files"]["log_mysql1"]).read_text()
+    )
     assert after[f"commits-durable.{int(lost[0][-1]) + 1}"] == "ok", "its variant was started anew"
 
 
@@ -151,7 +163,9 @@ def test_a_real_handicap_is_worse_and_the_same_is_not(tmp_path: Path, part: str)
     assert (again["cell"], handicapped["cell"]) == ("processors-again", "processors-part")
     assert handicapped["verdict"] == "worse", found
     assert handicapped["interval_95"][1] < -0.2
-    assert all(each["verdict"] not in ("better", "worse") for each in [again, *found["canary"]]), found
+    assert all(each["verdict"] not in ("better", "worse") for each in [again, *found["canary"]]), (
+        found
+    )
 
 
 @pytest.mark.long

@@ -1,4 +1,6 @@
-"""Proxies and monitors in front of real servers: they route a write, follow the writer, see every server."""
+"""Proxies and monitors in front of real servers: they route a write, follow the writer, see every
+server.
+"""
 
 import json
 
@@ -9,7 +11,9 @@ from integration.live import LiveStack, live_stack, run
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
 
-@pytest.mark.parametrize("profile", ["galera3@11.8+haproxy", pytest.param("gr3@9.7+haproxy", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "profile", ["galera3@11.8+haproxy", pytest.param("gr3@9.7+haproxy", marks=pytest.mark.long)]
+)
 def test_haproxy_keeps_one_writer_and_follows_it(profile: str) -> None:
     with live_stack(profile) as stack:
         writer, port = stack.assert_routed("haproxy1"), stack.ports("haproxy1")["rw"]
@@ -23,8 +27,8 @@ def _until_writable(stack: LiveStack, proxy: str, port: int) -> None:
     """Bounded: the proxy takes writes again within 60 s."""
     query = "insert into sandbox.ready (id) values (7) on duplicate key update id = 7"
     script = (
-        f"for i in $(seq 300); do timeout 5 mariadb --defaults-file=/sandbox/app.cnf -h {proxy} -P {port} -e '{query}' "
-        "2>/dev/null && exit 0; sleep 0.2; done; exit 1"
+        f"for i in $(seq 300); do timeout 5 mariadb --defaults-file=/sandbox/app.cnf -h {proxy} -P"
+        f" {port} -e '{query}' 2>/dev/null && exit 0; sleep 0.2; done; exit 1"
     )
     run(["docker", "exec", stack.container("client1"), "sh", "-c", script])
 
@@ -36,7 +40,9 @@ ROUTER = {
 
 
 def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> None:
-    with live_stack("gr3@9.7+router", "--set", " ".join(f"router:{key}={ROUTER[key]}" for key in ROUTER)) as stack:
+    with live_stack(
+        "gr3@9.7+router", "--set", " ".join(f"router:{key}={ROUTER[key]}" for key in ROUTER)
+    ) as stack:
         proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]
         assert {proof["setting"].partition("-")[2]: proof["answer"] for proof in proofs} == ROUTER
         router, (primary,) = stack.ports("router1"), stack.writers()
@@ -59,12 +65,15 @@ def test_router_shares_connections_when_asked() -> None:
 def test_prometheus_scrapes_every_server() -> None:
     with live_stack("mariadb@11.8+replica1+prometheus") as stack:
         port = next(iter(stack.ports("prometheus1").values()))
-        # Any scrape so far: the snapshot in the background pauses servers, and the newest may have met that.
+        # Any scrape so far: the snapshot in the background pauses servers, and the newest may have
+        # met that.
         query = "max_over_time(mysql_up[5m])"
         ask = (
             "import urllib.request, sys; sys.stdout.write(urllib.request.urlopen("
             f"'http://prometheus1:{port}/api/v1/query?query={query}').read().decode())"
         )
-        answer = json.loads(run(["docker", "exec", stack.container("client1"), "python3", "-c", ask]).stdout)
+        answer = json.loads(
+            run(["docker", "exec", stack.container("client1"), "python3", "-c", ask]).stdout
+        )
         values = [sample["value"][1] for sample in answer["data"]["result"]]
         assert values == ["1"] * len(stack.servers)

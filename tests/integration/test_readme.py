@@ -13,7 +13,10 @@ def shell_commands() -> list[str]:
     """Every line of a ```sh block."""
     blocks = re.findall(r"^```sh\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
     return [
-        line.split("   #")[0].strip() for block in blocks for line in block.splitlines() if line.startswith("make ")
+        line.split("   #")[0].strip()
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("make ")
     ]
 
 

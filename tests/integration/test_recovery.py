@@ -1,4 +1,6 @@
-"""Every recovery case on every topology: nodes killed, containers made anew, volumes restored from copies."""
+"""Every recovery case on every topology: nodes killed, containers made anew, volumes restored from
+copies.
+"""
 
 import itertools
 import os
@@ -14,11 +16,17 @@ from integration.test_topologies import TOPOLOGIES, Topology
 from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
-SEVERAL_NODES = [each for each in TOPOLOGIES if each.profile not in ("mysql@9.7", "mariadb@10.5", "mariadb@10.11")]
+SEVERAL_NODES = [
+    each
+    for each in TOPOLOGIES
+    if each.profile not in ("mysql@9.7", "mariadb@10.5", "mariadb@10.11")
+]
 
 
 class ByHand(LiveStack):
-    """A stack that `docker compose` runs from the printed file, so that its containers can go and its volumes stay."""
+    """A stack that `docker compose` runs from the printed file, so that its containers can go and
+    its volumes stay.
+    """
 
     def __init__(self, file: Path, project: str, profile: str) -> None:
         super().__init__(project, profile)
@@ -30,7 +38,9 @@ class ByHand(LiveStack):
 
     def volumes(self) -> list[str]:
         """Names of its volumes in the file, which are the same in a copy of it."""
-        names = run(["docker", "volume", "ls", "-q", "--filter", f"label=sandbox.stack={self.name}"]).stdout.split()
+        names = run(
+            ["docker", "volume", "ls", "-q", "--filter", f"label=sandbox.stack={self.name}"]
+        ).stdout.split()
         return [name.removeprefix(f"{self.name}_") for name in names]
 
     def copy_volumes(self, other: "ByHand", image: str) -> None:
@@ -94,7 +104,7 @@ def test_all_are_killed_and_started_twice(stack: ByHand) -> None:
 def test_a_node_that_stays_away_does_not_stop_the_others(stack: ByHand) -> None:
     if len(stack.names("database")) < 3:
         pytest.skip("a majority takes three members")
-    (away, *_) = stack.writers()
+    away, *_ = stack.writers()
     ledger = stack.ledger()
     ledger.wait_for(50)
     stack.kill(away)
@@ -151,14 +161,23 @@ def test_a_copy_of_the_volumes_becomes_a_stack(stack: ByHand, hold: str) -> None
 def test_members_that_join_in_the_same_instant_are_both_taken() -> None:
     """As the forming script joins: whoever is turned away is taken only five seconds later."""
     join = "source <(sed '/^while :; do/,$d' /sandbox/forming); start 'joining beside another'"
-    starting = 'select count(*) from performance_schema.threads where processlist_info like "start group%"'
+    starting = (
+        'select count(*) from performance_schema.threads where processlist_info like "start group%"'
+    )
     with live_stack("gr3@9.7") as stack, ThreadPoolExecutor() as beside:
-        joiners = {node: stack.container(node) for node in stack.servers if node not in stack.writers()}
+        joiners = {
+            node: stack.container(node) for node in stack.servers if node not in stack.writers()
+        }
         for _ in range(10):
             for node in joiners:
                 stack.sql_until(node, starting, "0")
                 stack.sql(node, "stop group_replication")
-            list(beside.map(lambda container: run(["docker", "exec", container, "bash", "-c", join]), joiners.values()))
+            list(
+                beside.map(
+                    lambda container: run(["docker", "exec", container, "bash", "-c", join]),
+                    joiners.values(),
+                )
+            )
         for node, container in joiners.items():
             log = run(["sh", "-c", 'docker logs "$1" 2>&1', "log", container]).stdout
             assert log.count("Plugin 'group_replication' is starting") > 10
@@ -168,9 +187,14 @@ def test_members_that_join_in_the_same_instant_are_both_taken() -> None:
 
 
 def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> None:
-    """It died with a transaction that they never ordered; with that, the provider would abort it on its return."""
+    """It died with a transaction that they never ordered; with that, the provider would abort it on
+    its return.
+    """
     with live_stack("galera3@10.11") as stack:
-        stack.sql("galera2", "create table sbtest.mine (id int primary key); insert into sbtest.mine values (1)")
+        stack.sql(
+            "galera2",
+            "create table sbtest.mine (id int primary key); insert into sbtest.mine values (1)",
+        )
         stack.kill("galera2", "galera3")
         on_its_volumes(stack, "galera2", Path(__file__).with_name("galera_one_more.sh").read_text())
         stack.start()
@@ -182,15 +206,20 @@ def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> 
 
 
 def test_members_with_a_torn_relay_log_come_back() -> None:
-    """The disk of a host that lost its power ends where it was flushed last: inside a transaction."""
-    torn = """printf 'what was not flushed' >>"$(ls /var/lib/mysql/*-group_replication_applier.0* | tail -n 1)\""""
+    """The disk of a host that lost its power ends where it was flushed last: inside a
+    transaction.
+    """
+    torn = """printf 'what was not flushed' >>"$(ls /var/lib/mysql/*-group_replication_applier.0* | tail -n 1)\""""  # noqa: E501
     with live_stack("gr3@9.7") as stack:
         stack.kill(*stack.servers)
         for node in stack.servers[1:]:
             on_its_volumes(stack, node, torn)
         stack.start()
         (writer,) = stack.writers()
-        stack.sql(writer, "create table sbtest.after (id int primary key); insert into sbtest.after values (1)")
+        stack.sql(
+            writer,
+            "create table sbtest.after (id int primary key); insert into sbtest.after values (1)",
+        )
         for node in stack.servers:
             stack.sql_until(node, "select group_concat(id) from sbtest.after", "1")
         for node in stack.servers[1:]:
@@ -199,8 +228,22 @@ def test_members_with_a_torn_relay_log_come_back() -> None:
 
 
 def on_its_volumes(stack: LiveStack, node: str, script: str) -> None:
-    """Runs a script in a container of the node's image, with the volumes of the node, which was killed."""
+    """Runs a script in a container of the node's image, with the volumes of the node, which was
+    killed.
+    """
     image = next(f"{each['image']}" for each in stack.data() if each["name"] == node)
     shell = ["--entrypoint", "bash", image, "-c", script]
     label = f"sandbox.stack={project_name(stack.name)}"
-    run(["docker", "run", "--rm", "--network=none", "--label", label, "--volumes-from", stack.container(node), *shell])
+    run(
+        [
+            "docker",
+            "run",
+            "--rm",
+            "--network=none",
+            "--label",
+            label,
+            "--volumes-from",
+            stack.container(node),
+            *shell,
+        ]
+    )

@@ -1,4 +1,6 @@
-"""A report in a real browser: it needs nothing but itself, and is legible wide, narrow, dark and printed."""
+"""A report in a real browser: it needs nothing but itself, and is legible wide, narrow, dark and
+printed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +36,7 @@ _CUT_TEXT = """() => [...document.querySelectorAll('figure svg')].flatMap(svg =>
 _EMPTY_CHARTS = """() => [...document.querySelectorAll('figure svg')].filter(svg => {
   const marks = [...svg.querySelectorAll('path:not(.grid):not(.level), circle')];
   return !marks.some(mark => { const box = mark.getBoundingClientRect(); return box.width + box.height > 1; });
-}).map(svg => svg.getAttribute('aria-label'))"""
+}).map(svg => svg.getAttribute('aria-label'))"""  # noqa: E501
 
 
 @dataclass
@@ -103,8 +105,15 @@ def test_dark_is_dark_and_light_is_light(browser: Browser, report: Path, tmp_pat
         page = open_page(browser, report, WIDE, scheme).page
         page.screenshot(path=tmp_path / f"{scheme}.png")
         style = "getComputedStyle(document.querySelector('{}')).{}"
-        places = {"body": "backgroundColor", "td": "color", "figure circle": "fill", "figure text": "fill"}
-        seen[scheme] = {place: page.evaluate(style.format(place, name)) for place, name in places.items()}
+        places = {
+            "body": "backgroundColor",
+            "td": "color",
+            "figure circle": "fill",
+            "figure text": "fill",
+        }
+        seen[scheme] = {
+            place: page.evaluate(style.format(place, name)) for place, name in places.items()
+        }
         page.close()
     assert not set(seen["light"].items()) & set(seen["dark"].items()), "every colour follows"
     assert seen["light"]["body"] == "rgb(255, 255, 255)"
@@ -112,21 +121,35 @@ def test_dark_is_dark_and_light_is_light(browser: Browser, report: Path, tmp_pat
 
 def test_every_figure_is_there_with_its_panels(browser: Browser, report: Path) -> None:
     page = open_page(browser, report, WIDE).page
-    wanted = {"levels-tps": 2, "levels-latency_p95_ms": 2, "levels-latency_p99_ms": 2, "relative-tps": 2, "seconds": 10}
+    wanted = {
+        "levels-tps": 2,
+        "levels-latency_p95_ms": 2,
+        "levels-latency_p99_ms": 2,
+        "relative-tps": 2,
+        "seconds": 10,
+    }
     for name, panels in wanted.items():
         assert page.locator(f"figure[id='{name}'] svg").count() == panels, name
     circles = page.locator("figure[id='levels-tps'] svg circle")
     assert circles.count() == 20, "a dot a cell"
-    bars = page.locator("figure[id='levels-tps'] svg path.thick, figure[id='levels-tps'] svg path.thin")
+    bars = page.locator(
+        "figure[id='levels-tps'] svg path.thick, figure[id='levels-tps'] svg path.thin"
+    )
     assert bars.count() == 40, "an interval and a spread for each"
-    assert page.locator("figure[id='relative-tps'] svg path.area").count() == 10, "±δ behind each comparison"
+    assert page.locator("figure[id='relative-tps'] svg path.area").count() == 10, (
+        "±δ behind each comparison"
+    )
     titles = page.locator("figure[id='servers-1'] h4").all_inner_texts()
-    assert {"Com_select", "Threads_running", "Innodb_row_lock_time", "Innodb_rows_read"} <= set(titles)
+    assert {"Com_select", "Threads_running", "Innodb_row_lock_time", "Innodb_rows_read"} <= set(
+        titles
+    )
     assert not [title for title in titles if "wsrep" in title], "no server of this result has those"
     page.close()
 
 
-def test_on_paper_tables_are_whole_and_white(browser: Browser, report: Path, tmp_path: Path) -> None:
+def test_on_paper_tables_are_whole_and_white(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
     page = open_page(browser, report, A4, "dark").page
     page.emulate_media(media="print", color_scheme="dark")
     page.screenshot(path=tmp_path / "print.png", full_page=True)
@@ -145,9 +168,15 @@ def test_on_paper_tables_are_whole_and_white(browser: Browser, report: Path, tmp
 
 def test_every_link_leads_to_a_file(browser: Browser, report: Path) -> None:
     page = open_page(browser, report, WIDE).page
-    links = page.locator("a[href]").evaluate_all("all => all.map(each => each.getAttribute('href'))")
+    links = page.locator("a[href]").evaluate_all(
+        "all => all.map(each => each.getAttribute('href'))"
+    )
     files = [unquote(link) for link in links if not link.startswith("#")]
     assert len(files) > 126 * 4
     assert [path for path in files if not (report.parent / path).is_file()] == []
-    assert [link for link in links if link.startswith("#") and not page.locator(f"[id='{link[1:]}']").count()] == []
+    assert [
+        link
+        for link in links
+        if link.startswith("#") and not page.locator(f"[id='{link[1:]}']").count()
+    ] == []
     page.close()

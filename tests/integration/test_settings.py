@@ -26,6 +26,8 @@ def test_settings_are_in_effect(profile: str) -> None:
 
 
 def test_set_reaches_the_server_it_names() -> None:
-    with live_stack("mariadb@11.8+replica1", "--set", "max_connections=77 replica:max_connections=78") as stack:
+    with live_stack(
+        "mariadb@11.8+replica1", "--set", "max_connections=77 replica:max_connections=78"
+    ) as stack:
         assert stack.sql("mariadb1", "select @@max_connections") == "77"
         assert stack.sql("replica1", "select @@max_connections") == "78"

@@ -1,4 +1,6 @@
-"""Every matrix that ships, a third of them a day: one block at its fewest threads, in which no cell fails."""
+"""Every matrix that ships, a third of them a day: one block at its fewest threads, in which no cell
+fails.
+"""
 
 import os
 from collections.abc import Iterator
@@ -19,11 +21,23 @@ SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")
 
 
 def least_of(matrix: Matrix) -> tuple[str, ...]:
-    """The fewest threads; of a matrix whose runs take most of a minute each, the levels of its first comparison."""
-    slow = _breaks(matrix) or any(cell.change.workload == "replica-catch-up" for cell in matrix.all_cells())
+    """The fewest threads; of a matrix whose runs take most of a minute each, the levels of its
+    first comparison.
+    """
+    slow = _breaks(matrix) or any(
+        cell.change.workload == "replica-catch-up" for cell in matrix.all_cells()
+    )
     cells = (cell.levels for cell in matrix.all_cells())
-    first = next(levels for levels in cells if any(levels[name] != matrix.baseline[name] for name in matrix.baseline))
-    narrowed = [name for name in matrix.factors if name not in matrix.baseline and (slow or name == "threads")]
+    first = next(
+        levels
+        for levels in cells
+        if any(levels[name] != matrix.baseline[name] for name in matrix.baseline)
+    )
+    narrowed = [
+        name
+        for name in matrix.factors
+        if name not in matrix.baseline and (slow or name == "threads")
+    ]
     return ("--only", " ".join(f"{name}={first[name]}" for name in narrowed)) if narrowed else ()
 
 
@@ -32,7 +46,9 @@ def _breaks(matrix: Matrix) -> bool:
 
 
 def due_today(number: int) -> bool:
-    """Whether a matrix of this number runs on this day: a third of them each day; all with ALL_MATRICES=1."""
+    """Whether a matrix of this number runs on this day: a third of them each day; all with
+    ALL_MATRICES=1.
+    """
     third = datetime.now(UTC).toordinal() % 3
     return number % 3 == third or "ALL_MATRICES" in os.environ
 
@@ -41,7 +57,9 @@ def each_matrix() -> Iterator[ParameterSet]:
     """Beside other work a trial is late, and repeated, which takes twice the time."""
     for number, (name, path) in enumerate(yaml_files(MATRICES).items()):
         if due_today(number):
-            yield pytest.param(path, id=name, marks=pytest.mark.alone if _breaks(read_matrix(path)) else ())
+            yield pytest.param(
+                path, id=name, marks=pytest.mark.alone if _breaks(read_matrix(path)) else ()
+            )
 
 
 @pytest.mark.parametrize("path", each_matrix())
@@ -54,7 +72,9 @@ def test_every_cell_that_can_run_here_does(path: Path) -> None:
     statuses = run_statuses(result)
     if trials:
         records = ResultFolder(result).records()
-        late = {f"{each.cell}.{each.block}" for each in records if (each.reason or "").startswith(LATE)}
+        late = {
+            f"{each.cell}.{each.block}" for each in records if (each.reason or "").startswith(LATE)
+        }
         statuses = {run: status for run, status in statuses.items() if run not in late}
         assert done.returncode in (0, 4) and len(records) > 2
     else:

@@ -1,4 +1,6 @@
-"""The gate on real servers: an image of one's own runs, and a head that does not start is never a regression."""
+"""The gate on real servers: an image of one's own runs, and a head that does not start is never a
+regression.
+"""
 
 import json
 import uuid
@@ -39,7 +41,10 @@ def test_a_head_that_does_not_start_is_the_environment_with_the_end_of_its_log()
     assert done.returncode == 4, done.stderr[-3000:]
     assert "the environment failed" in done.stdout and f"unknown variable '{word}=1'" in done.stdout
     assert done.stderr.splitlines()[-3] == "the smoke benchmark could not be run"
-    newest = max((CHECKOUT / "results").glob("2*-matrix-smoke*/smoke.md"), key=lambda path: path.stat().st_mtime)
+    newest = max(
+        (CHECKOUT / "results").glob("2*-matrix-smoke*/smoke.md"),
+        key=lambda path: path.stat().st_mtime,
+    )
     assert newest.read_text() == done.stdout
     key = json.loads((newest.parent / "manifest.json").read_text())["matrix"]["key"][:6]
     for variant in ("variant1", "variant2", "canary"):

@@ -1,4 +1,6 @@
-"""A stack kept as a snapshot and restored: quick, with passwords of its own, as often as wanted side by side."""
+"""A stack kept as a snapshot and restored: quick, with passwords of its own, as often as wanted
+side by side.
+"""
 
 import json
 import os
@@ -44,7 +46,10 @@ def up(profile: str, *options: str) -> tuple[LiveStack, str]:
 
 def parameters(*long: str) -> list[ParameterSet]:
     """Every profile; those that begin like this in the long run alone."""
-    return [pytest.param(each, marks=pytest.mark.long if each.startswith(long) else ()) for each in PROFILES]
+    return [
+        pytest.param(each, marks=pytest.mark.long if each.startswith(long) else ())
+        for each in PROFILES
+    ]
 
 
 # One of each family and topology in every run, the rest in the long one.
@@ -53,7 +58,9 @@ WITHOUT_GROUP = pytest.mark.parametrize("restored", parameters("mariadb", "gr3")
 
 @pytest.fixture(scope="module", params=parameters("mariadb"))
 def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[LiveStack]]]:
-    """The profile, the password of the stack that the snapshot is of, and two stacks restored from it."""
+    """The profile, the password of the stack that the snapshot is of, and two stacks restored from
+    it.
+    """
     profile = f"{request.param}"
     # A setting of its own: no other test's snapshot is taken for this one.
     mark = ("--set", f"max_connections={300 + PROFILES.index(profile)}")
@@ -66,7 +73,9 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
             with locked(project_name(first.name), lambda: None, 60):
                 pass  # its snapshot is taken, and the base data directories are made
         assert "from a snapshot" not in message
-        kept = [each for each in snapshots() if each["key"] not in before or each["profile"] == profile]
+        kept = [
+            each for each in snapshots() if each["key"] not in before or each["profile"] == profile
+        ]
         assert kept, "no snapshot was kept"
         password = password_of(first)
         sandbox("down", "--name", first.name)
@@ -82,7 +91,9 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="this machine has no loop devices")
+@pytest.mark.skipif(
+    not Path("/dev/loop-control").exists(), reason="this machine has no loop devices"
+)
 def test_a_snapshot_is_restored_into_disks_of_their_own() -> None:
     options = ("--disk", "xfs:2g")
     stacks: list[LiveStack] = []
@@ -111,7 +122,9 @@ def test_each_has_passwords_of_its_own(restored: tuple[str, str, list[LiveStack]
             assert stack.from_client(server, "select 1").stdout.strip() == "1"
 
 
-def test_no_receiver_begins_with_the_passwords_of_the_snapshot(restored: tuple[str, str, list[LiveStack]]) -> None:
+def test_no_receiver_begins_with_the_passwords_of_the_snapshot(
+    restored: tuple[str, str, list[LiveStack]],
+) -> None:
     _, _, stacks = restored
     for stack in stacks:
         for replica in [each for each in stack.servers if each.startswith("replica")]:
@@ -122,10 +135,14 @@ def test_no_receiver_begins_with_the_passwords_of_the_snapshot(restored: tuple[s
 def write(stack: LiveStack, number: int) -> None:
     """A table of one row, made anew."""
     stack.sql(stack.writers()[0], "drop table if exists sbtest.mine")
-    stack.sql(stack.writers()[0], f"create table sbtest.mine (id int primary key) select {number} as id")
+    stack.sql(
+        stack.writers()[0], f"create table sbtest.mine (id int primary key) select {number} as id"
+    )
 
 
-def test_each_takes_a_write_everywhere_by_itself(restored: tuple[str, str, list[LiveStack]]) -> None:
+def test_each_takes_a_write_everywhere_by_itself(
+    restored: tuple[str, str, list[LiveStack]],
+) -> None:
     _, _, stacks = restored
     for number, stack in enumerate(stacks):
         write(stack, number)
@@ -135,7 +152,9 @@ def test_each_takes_a_write_everywhere_by_itself(restored: tuple[str, str, list[
 
 
 @WITHOUT_GROUP
-def test_a_restored_server_comes_back_after_a_kill(restored: tuple[str, str, list[LiveStack]]) -> None:
+def test_a_restored_server_comes_back_after_a_kill(
+    restored: tuple[str, str, list[LiveStack]],
+) -> None:
     _, _, stacks = restored
     stack = stacks[0]
     write(stack, 7)
@@ -146,8 +165,12 @@ def test_a_restored_server_comes_back_after_a_kill(restored: tuple[str, str, lis
 
 
 @pytest.mark.long
-def test_a_restored_stack_takes_a_node_without_data(restored: tuple[str, str, list[LiveStack]]) -> None:
-    """Its servers renew their passwords as they start, which an empty data directory would not survive."""
+def test_a_restored_stack_takes_a_node_without_data(
+    restored: tuple[str, str, list[LiveStack]],
+) -> None:
+    """Its servers renew their passwords as they start, which an empty data directory would not
+    survive.
+    """
     _, _, stacks = restored
     stacks[1].trial_without_loss("--fault", "join-empty", "--rate", "20")
 
@@ -155,14 +178,21 @@ def test_a_restored_stack_takes_a_node_without_data(restored: tuple[str, str, li
 def test_servers_have_identities_of_their_own(restored: tuple[str, str, list[LiveStack]]) -> None:
     profile, _, stacks = restored
     if profile.startswith(("mysql", "gr")):
-        found = [stack.sql(server, "select @@server_uuid") for stack in stacks for server in stack.servers]
+        found = [
+            stack.sql(server, "select @@server_uuid")
+            for stack in stacks
+            for server in stack.servers
+        ]
         assert len(set(found)) == len(found)
 
 
 @WITHOUT_GROUP
-def test_a_new_plan_begins_from_the_directories_of_its_images(restored: tuple[str, str, list[LiveStack]]) -> None:
+def test_a_new_plan_begins_from_the_directories_of_its_images(
+    restored: tuple[str, str, list[LiveStack]],
+) -> None:
     profile, password, stacks = restored
-    # Never set before on this machine: an earlier run's snapshot of the same plan would be restored instead.
+    # Never set before on this machine: an earlier run's snapshot of the same plan would be restored
+    # instead.
     stack, message = up(profile, "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
     try:
         assert "from the initialised data directory of sandbox/" in message
@@ -178,7 +208,9 @@ def test_a_new_plan_begins_from_the_directories_of_its_images(restored: tuple[st
         assert_no_state_transfer(stack)
         stack.kill(stack.servers[-1])
         stack.start()
-        assert stack.from_client(stack.servers[-1], "select id from sbtest.mine").stdout.strip() == "5"
+        assert (
+            stack.from_client(stack.servers[-1], "select id from sbtest.mine").stdout.strip() == "5"
+        )
     finally:
         sandbox("down", "--name", stack.name)
 
@@ -200,11 +232,16 @@ def test_down_does_not_wait_for_a_snapshot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "kept"), [("select version()", True), ("create table sbtest.mine (id int primary key)", False)]
+    ("statement", "kept"),
+    [("select version()", True), ("create table sbtest.mine (id int primary key)", False)],
 )
-def test_a_statement_waits_for_no_snapshot_and_what_it_writes_is_in_none(statement: str, kept: bool) -> None:
+def test_a_statement_waits_for_no_snapshot_and_what_it_writes_is_in_none(
+    statement: str, kept: bool
+) -> None:
     with nobody_measures():
-        stack, _ = up("mariadb@11.8", "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
+        stack, _ = up(
+            "mariadb@11.8", "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}"
+        )
         try:
             project = project_name(stack.name)
             keeper = int((lock_folder() / f"{project}.lock").read_text().split()[1])

@@ -1,4 +1,6 @@
-"""SQL as it is typed, piped and given as a file: text and binary data arrive unchanged, and come back with types."""
+"""SQL as it is typed, piped and given as a file: text and binary data arrive unchanged, and come
+back with types.
+"""
 
 import csv
 import gzip
@@ -19,7 +21,9 @@ pytestmark = pytest.mark.docker
 
 EDGES = [0x7F, 0x80, 0xFC, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD]
 """Of the lengths of UTF-8, and of what lies between the surrogates."""
-TEXT = "".join(map(chr, EDGES + [plane << 16 | place for plane in range(17) for place in (0x1234, 0xFFFD)]))
+TEXT = "".join(
+    map(chr, EDGES + [plane << 16 | place for plane in range(17) for place in (0x1234, 0xFFFD)])
+)
 """Something of every plane of Unicode."""
 BINARY = bytes(range(256)) + b"\r\n\0\r"
 TABLE = "(id int primary key, t text character set utf8mb4, b varbinary(300))"
@@ -35,19 +39,27 @@ def statements(table: str, binary: bool = True) -> bytes:
 
     raw = b"_binary " + quoted(BINARY) if binary else b"null"
     row = b"1, " + quoted(TEXT.encode()) + b", " + raw
-    return f"create table sbtest.{table} {TABLE};\ninsert into sbtest.{table} values (".encode() + row + b");\n"
+    return (
+        f"create table sbtest.{table} {TABLE};\ninsert into sbtest.{table} values (".encode()
+        + row
+        + b");\n"
+    )
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveStack]:
-    """MySQL with a replica, and two Galera nodes behind a proxy; a compressed file was run on both writers."""
+    """MySQL with a replica, and two Galera nodes behind a proxy; a compressed file was run on both
+    writers.
+    """
     init = tmp_path_factory.mktemp("init") / "first.sql.gz"
     init.write_bytes(gzip.compress(statements("from_init")))
     with live_stack("mysql@9.7+replica1+galera2@11.8+haproxy", "--init", str(init)) as live:
         yield live
 
 
-def asked(stack: LiveStack, *words: str, feed: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+def asked(
+    stack: LiveStack, *words: str, feed: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """One `sql`, byte by byte."""
     argv = [os.fsencode(word) for word in (str(SANDBOX), "sql", "--name", stack.name, *words)]
     return subprocess.run(argv, input=feed or b"", capture_output=True, timeout=60, check=False)
@@ -58,7 +70,9 @@ def assert_unchanged(stack: LiveStack, table: str, binary: bool = True) -> None:
     expected = TEXT.encode().hex().upper(), BINARY.hex().upper() if binary else "NULL"
     for server in SERVERS:
         stack.sql_until(server, f"select count(*) from sbtest.{table}", "1")
-        done = asked(stack, "--node", server, "-N", "-e", f"select hex(t), hex(b) from sbtest.{table}")
+        done = asked(
+            stack, "--node", server, "-N", "-e", f"select hex(t), hex(b) from sbtest.{table}"
+        )
         assert tuple(done.stdout.decode().strip().split("\t")) == expected, server
 
 
@@ -68,12 +82,17 @@ def test_a_compressed_first_file_arrives_unchanged(stack: LiveStack) -> None:
 
 def test_piped_statements_arrive_unchanged(stack: LiveStack) -> None:
     for writer in WRITERS:
-        assert asked(stack, "--node", writer, "--binary-mode", feed=statements("from_pipe")).returncode == 0
+        assert (
+            asked(stack, "--node", writer, "--binary-mode", feed=statements("from_pipe")).returncode
+            == 0
+        )
     assert_unchanged(stack, "from_pipe")
 
 
 def test_typed_statements_arrive_unchanged(stack: LiveStack) -> None:
-    """A command line holds no NUL; any other byte it does, and the engine's own command line would not keep it."""
+    """A command line holds no NUL; any other byte it does, and the engine's own command line would
+    not keep it.
+    """
     for writer in WRITERS:
         text = os.fsdecode(statements("typed").replace(b"\0", b"\\0"))
         assert asked(stack, "--node", writer, "--execute", text).returncode == 0
@@ -91,20 +110,35 @@ def test_typed_rows_come_from_what_arrives_unchanged(stack: LiveStack) -> None:
     for writer in WRITERS:
         feed = statements("for_json") + b"select t, b from sbtest.for_json"
         done = asked(stack, "--node", writer, "--format", "json", feed=feed)
-        assert json.loads(done.stdout) == [{"t": TEXT, "b": f"0x{BINARY.hex().upper()}"}], done.stderr
+        assert json.loads(done.stdout) == [{"t": TEXT, "b": f"0x{BINARY.hex().upper()}"}], (
+            done.stderr
+        )
     assert_unchanged(stack, "for_json")
 
 
 def test_a_file_that_names_its_own_character_set_has_it(stack: LiveStack) -> None:
-    feed = b"set names latin1; create table sbtest.own (id int primary key, t text character set utf8mb4);"
+    feed = (
+        b"set names latin1; create table sbtest.own (id int primary key, t text character set"
+        b" utf8mb4);"
+    )
     for writer in WRITERS:
-        assert asked(stack, "--node", writer, feed=feed + b"insert into sbtest.own values (1, '\xfc')").returncode == 0
-        assert asked(stack, "--node", writer, "-N", "-e", "select hex(t) from sbtest.own").stdout == b"C3BC\n"
+        assert (
+            asked(
+                stack, "--node", writer, feed=feed + b"insert into sbtest.own values (1, '\xfc')"
+            ).returncode
+            == 0
+        )
+        assert (
+            asked(stack, "--node", writer, "-N", "-e", "select hex(t) from sbtest.own").stdout
+            == b"C3BC\n"
+        )
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_client_of_a_server_itself_speaks_utf8mb4(stack: LiveStack, server: str) -> None:
-    """As the image's entrypoint calls it for first-start SQL, with the files that it reads by itself."""
+    """As the image's entrypoint calls it for first-start SQL, with the files that it reads by
+    itself.
+    """
     client = '$(command -v mariadb || command -v mysql) -uroot -p"$(cat /sandbox/root-password)" -N'
     ask = f"printf 'select @@character_set_client, hex(\"\\303\\274\")' | {client} 2>/dev/null"
     done = run(["docker", "exec", stack.container(server), "sh", "-c", ask])
@@ -118,7 +152,7 @@ def test_messages_of_servers_are_utf8(stack: LiveStack) -> None:
 
 
 VALUES = """select null n, '' e, 'a,"b\\n' q, 18446744073709551615 big, -1.50 d, x'00ff' b, b'101' bits, 1 = 1 truth,
-'{"a": 1}' j, date'2026-01-02' day"""
+'{"a": 1}' j, date'2026-01-02' day"""  # noqa: E501
 
 
 @pytest.mark.parametrize("server", WRITERS)
@@ -129,9 +163,16 @@ def test_values_come_back_with_their_types(stack: LiveStack, server: str) -> Non
     bits = row.pop("bits")
     assert bits in ("0x05", 5), "MariaDB has them as a number where MySQL has binary data"
     assert row == {
-        "n": None, "e": "", "q": 'a,"b\n', "big": 18446744073709551615, "d": -1.5, "b": "0x00FF", "truth": 1,
-        "j": '{"a": 1}', "day": "2026-01-02",
-    }  # fmt: skip
+        "n": None,
+        "e": "",
+        "q": 'a,"b\n',
+        "big": 18446744073709551615,
+        "d": -1.5,
+        "b": "0x00FF",
+        "truth": 1,
+        "j": '{"a": 1}',
+        "day": "2026-01-02",
+    }
     printed = asked(stack, "--node", server, "--format", "csv", "-e", VALUES).stdout.decode()
     assert printed.splitlines()[1].startswith(',"",')
     names, values = csv.reader(io.StringIO(printed, newline=""))
@@ -155,7 +196,9 @@ def test_output_comes_as_the_server_sends_it(stack: LiveStack, layout: str) -> N
 def test_a_statement_ends_with_its_call(stack: LiveStack, layout: str) -> None:
     argv = [str(SANDBOX), "sql", "--name", stack.name, "--node", "galera2", "--format", layout]
     runs = "select count(*) from information_schema.processlist where info like 'select sleep(60%'"
-    with subprocess.Popen([*argv, "-e", "select sleep(60)"], start_new_session=True, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [*argv, "-e", "select sleep(60)"], start_new_session=True, stdout=subprocess.PIPE
+    ) as process:
         stack.sql_until("galera2", runs.replace("'", '"'), "1")
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(30) == 130
@@ -167,7 +210,9 @@ def test_the_first_error_ends_it_unless_forced(stack: LiveStack) -> None:
     done = asked(stack, "--node", "galera1", "-N", "-e", text)
     assert (done.returncode, done.stdout) == (1, b"1\n") and b"Unknown column" in done.stderr
     assert asked(stack, "--node", "galera1", "-N", "--force", "-e", text).stdout == b"1\n2\n"
-    ended = asked(stack, "--node", "galera1", "--format", "json", "-e", "select 1 a from dual where nope = 1")
+    ended = asked(
+        stack, "--node", "galera1", "--format", "json", "-e", "select 1 a from dual where nope = 1"
+    )
     assert ended.returncode == 1 and b"Unknown column" in ended.stderr
 
 
@@ -184,19 +229,25 @@ def test_it_is_root_on_a_node_and_says_who_it_is_elsewhere(stack: LiveStack) -> 
     argv = [str(SANDBOX), "sql", "--name", stack.name, "--node", "galera1", "--user", "own"]
     environment = {**os.environ, "MYSQL_PWD": "pass"}
     for more in (["-N"], ["-N", "--format", "json"]):
-        done = subprocess.run([*argv, *more, "-e", who], capture_output=True, env=environment, text=True, check=True)
+        done = subprocess.run(
+            [*argv, *more, "-e", who], capture_output=True, env=environment, text=True, check=True
+        )
         assert "own" in done.stdout
     assert asked(stack, "--node", "galera1", "--user", "own", "-e", who).returncode == 1
 
 
 def test_every_server_answers_under_its_name(stack: LiveStack) -> None:
-    done = sandbox("sql", "--name", stack.name, "--all", "--format", "json", "-e", "select @@hostname h")
-    assert [json.loads(part + "]")[0] for part in done.stdout.strip().removesuffix("]").split("]\n")] == [
-        {"server": name, "h": name} for name in ("galera1", "galera2", "mysql1", "replica1")
-    ]
+    done = sandbox(
+        "sql", "--name", stack.name, "--all", "--format", "json", "-e", "select @@hostname h"
+    )
+    assert [
+        json.loads(part + "]")[0] for part in done.stdout.strip().removesuffix("]").split("]\n")
+    ] == [{"server": name, "h": name} for name in ("galera1", "galera2", "mysql1", "replica1")]
 
 
-def test_logs_are_saved_with_those_that_a_server_writes_itself(stack: LiveStack, tmp_path: Path) -> None:
+def test_logs_are_saved_with_those_that_a_server_writes_itself(
+    stack: LiveStack, tmp_path: Path
+) -> None:
     asked(stack, "--node", "mysql1", "-e", "set global general_log = on")
     asked(stack, "--node", "mysql1", "-e", "select 'seen in the general log'")
     sandbox("logs", "--name", stack.name, "--save", str(tmp_path))
@@ -217,7 +268,9 @@ def test_down_keeps_the_logs_where_it_says() -> None:
 
 
 def test_a_call_takes_less_than_a_second_on_a_machine_that_is_busy(stack: LiveStack) -> None:
-    """Its own bound is 0.3 s on a machine at rest; the best of several is near that even beside other tests."""
+    """Its own bound is 0.3 s on a machine at rest; the best of several is near that even beside
+    other tests.
+    """
     times = []
     for _ in range(5):
         begin = time.monotonic()

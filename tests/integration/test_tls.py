@@ -1,4 +1,6 @@
-"""Servers speak TLS with the certificate that their stack gave them, and without TLS where that is asked for."""
+"""Servers speak TLS with the certificate that their stack gave them, and without TLS where that is
+asked for.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Every topology that runs here: it forms, has its roles, replicates, and comes back from one and from all killed."""
+"""Every topology that runs here: it forms, has its roles, replicates, and comes back from one and
+from all killed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +45,8 @@ TOPOLOGIES = [
     Topology("galera3@11.8+replica1", 3, further=True),
 ]
 PARAMETERS = [
-    pytest.param(each, marks=pytest.mark.long if each.further else (), id=each.profile) for each in TOPOLOGIES
+    pytest.param(each, marks=pytest.mark.long if each.further else (), id=each.profile)
+    for each in TOPOLOGIES
 ]
 
 

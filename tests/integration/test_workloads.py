@@ -1,4 +1,6 @@
-"""Every workload of ours, and the user's own, for some seconds on a real server: figures, verdicts, nothing left."""
+"""Every workload of ours, and the user's own, for some seconds on a real server: figures, verdicts,
+nothing left.
+"""
 
 import hashlib
 import json
@@ -58,13 +60,17 @@ def bench(stack: LiveStack, workload: str, *options: str) -> dict[str, Any]:
     )
     assert record["status"] == "ok", record["reason"]
     assert record["metrics"]["tps"] > 0 and record["metrics"]["errors"] == 0
-    assert {check["name"]: check["verdict"] for check in record["checks"]}["load_alone"] == "pass", record["checks"]
+    assert {check["name"]: check["verdict"] for check in record["checks"]}[
+        "load_alone"
+    ] == "pass", record["checks"]
     return record
 
 
 def share(record: dict[str, Any], kind: str) -> float:
     """Part of all transactions."""
-    return float(record["metrics"]["by_kind"][kind]["transactions"] / record["metrics"]["transactions"])
+    return float(
+        record["metrics"]["by_kind"][kind]["transactions"] / record["metrics"]["transactions"]
+    )
 
 
 def test_tpcc_keeps_its_mix_and_its_conditions(stack: LiveStack) -> None:
@@ -72,12 +78,19 @@ def test_tpcc_keeps_its_mix_and_its_conditions(stack: LiveStack) -> None:
     verdicts = {check["name"]: check["verdict"] for check in record["checks"]}
     assert [verdicts[f"tpcc_consistency_{number}"] for number in (1, 2, 3, 4)] == ["pass"] * 4
     assert share(record, "payment") == pytest.approx(0.435, abs=0.05)
-    assert record["workload"]["options"]["warehouses"] == 2 and record["workload"]["rows_per_table"] is None
-    again = bench(stack, "tpcc", "--options", f"{SMALL_TPCC} growth_percent=10000", "--seconds", "1")
+    assert (
+        record["workload"]["options"]["warehouses"] == 2
+        and record["workload"]["rows_per_table"] is None
+    )
+    again = bench(
+        stack, "tpcc", "--options", f"{SMALL_TPCC} growth_percent=10000", "--seconds", "1"
+    )
     assert again["workload"]["preparation"]["reused"]
     stack.sql("mysql1", "UPDATE sbtest.tpcc_warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1")
     broken = ("--options", f"{SMALL_TPCC} growth_percent=10000", "--seconds", "1")
-    done = sandbox("bench", "--name", stack.name, "--workload", "tpcc", *SHORT, *broken, check=False)
+    done = sandbox(
+        "bench", "--name", stack.name, "--workload", "tpcc", *SHORT, *broken, check=False
+    )
     assert done.returncode == 1 and "tpcc_consistency_1" in json.loads(done.stdout)["reason"]
 
 
@@ -89,9 +102,15 @@ def test_tpcc_delivers_orders_as_soon_as_they_are_there(stack: LiveStack) -> Non
 
 def test_ingest_fills_tables_that_were_empty(stack: LiveStack) -> None:
     record = bench(stack, "ingest", "--tables", "2", "--options", "batch_rows=50")
-    rows = sum(int(stack.sql("mysql1", f"SELECT COUNT(*) FROM sbtest.ingest_{number}")) for number in (1, 2))
+    rows = sum(
+        int(stack.sql("mysql1", f"SELECT COUNT(*) FROM sbtest.ingest_{number}"))
+        for number in (1, 2)
+    )
     assert rows == 50 * record["metrics"]["transactions"]
-    indexes = "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE table_name = 'ingest_1'"
+    indexes = (
+        "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE table_name ="
+        " 'ingest_1'"
+    )
     assert stack.sql("mysql1", indexes) == "4"
 
 
@@ -114,11 +133,15 @@ def test_a_storm_of_connections(stack: LiveStack) -> None:
     assert record["status_delta"]["mysql1"]["Aborted_clients"] == 0
 
 
-def test_serializable_transactions_meet_no_anomaly_and_others_lose_updates(stack: LiveStack) -> None:
+def test_serializable_transactions_meet_no_anomaly_and_others_lose_updates(
+    stack: LiveStack,
+) -> None:
     for workload in ("list-append", "bank"):
         options = "append=read-modify-write " if workload == "list-append" else ""
         record = bench(stack, workload, "--options", options + "isolation=SERIALIZABLE")
-        assert {check["verdict"] for check in record["checks"] if check["name"].startswith("no_")} == {"pass"}
+        assert {
+            check["verdict"] for check in record["checks"] if check["name"].startswith("no_")
+        } == {"pass"}
         assert record["metrics"]["lost_updates"] == record["metrics"]["stale_reads"] == 0
         record = bench(stack, workload, "--options", options + "isolation=READ-COMMITTED")
         assert record["metrics"]["lost_updates"] > 0 and record["metrics"]["stale_reads"] == 0
@@ -127,10 +150,17 @@ def test_serializable_transactions_meet_no_anomaly_and_others_lose_updates(stack
 @pytest.mark.long
 def test_a_healthy_cluster_reads_old_versions_and_in_the_end_all_nodes_agree() -> None:
     with live_stack("galera3@11.8") as cluster:
-        record = bench(cluster, "list-append", "--options", "placement=all append=read-modify-write")
+        record = bench(
+            cluster, "list-append", "--options", "placement=all append=read-modify-write"
+        )
     verdicts = {check["name"]: check["verdict"] for check in record["checks"]}
     assert record["metrics"]["stale_reads"] > 0 and verdicts["no_stale_reads"] == "pass"
-    assert verdicts["no_divergence"] == verdicts["no_aborted_reads"] == verdicts["no_non_monotonic_reads"] == "pass"
+    assert (
+        verdicts["no_divergence"]
+        == verdicts["no_aborted_reads"]
+        == verdicts["no_non_monotonic_reads"]
+        == "pass"
+    )
 
 
 def test_a_script_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
@@ -149,12 +179,16 @@ def drawn(stack: LiveStack, path: Path, distribution: str) -> list[int]:
     record = bench(stack, str(path), "--dist", distribution, "--rate", "4000", "--seconds", "3")
     result, _, run = record["run_id"].partition("/")
     log = CHECKOUT / "results" / result / "runs" / run / "load.log"
-    return [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("drawn ")]
+    return [
+        int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("drawn ")
+    ]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("distribution", [name for name in DISTRIBUTIONS if name != "zipfian"])
-def test_every_distribution_of_sysbench_can_be_drawn(stack: LiveStack, tmp_path: Path, distribution: str) -> None:
+def test_every_distribution_of_sysbench_can_be_drawn(
+    stack: LiveStack, tmp_path: Path, distribution: str
+) -> None:
     keys = drawn(stack, tmp_path / "draws.lua", distribution)
     assert len(keys) > 1000 and min(keys) >= 1 and max(keys) <= 1000
     even = scipy.stats.chisquare(np.histogram(keys, np.arange(1, 1002, 100))[0]).pvalue > 1e-4
@@ -165,7 +199,10 @@ def test_keys_by_zipfs_law(stack: LiveStack, tmp_path: Path) -> None:
     keys = drawn(stack, tmp_path / "draws.lua", "zipfian")
     weights = np.arange(1, 1001) ** -0.8
     edges = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1001]
-    expected = [weights[low - 1 : high - 1].sum() / weights.sum() * len(keys) for low, high in pairwise(edges)]
+    expected = [
+        weights[low - 1 : high - 1].sum() / weights.sum() * len(keys)
+        for low, high in pairwise(edges)
+    ]
     assert scipy.stats.chisquare(np.histogram(keys, edges)[0], expected).pvalue > 1e-4
     record = bench(stack, "oltp_read_write", "--dist", "zipfian", "--rows", "1000")
     assert record["workload"]["distribution"] == "zipfian"
@@ -179,11 +216,16 @@ def test_statements_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
     assert record["workload"]["file_sha256"] == hashlib.sha256(SQL.encode()).hexdigest()
     path.write_text("SELECT nothing FROM nowhere;")
     done = sandbox("bench", "--name", stack.name, "--workload", str(path), *SHORT, check=False)
-    assert done.returncode == 1 and json.loads(done.stdout)["metrics"]["errors_by_code"]["1146"] >= 1
+    assert (
+        done.returncode == 1 and json.loads(done.stdout)["metrics"]["errors_by_code"]["1146"] >= 1
+    )
 
 
 def test_a_procedure_of_the_users_own_may_return_rows(stack: LiveStack, tmp_path: Path) -> None:
-    stack.sql("mysql1", "CREATE PROCEDURE sbtest.listed() SELECT table_name FROM information_schema.tables LIMIT 5")
+    stack.sql(
+        "mysql1",
+        "CREATE PROCEDURE sbtest.listed() SELECT table_name FROM information_schema.tables LIMIT 5",
+    )
     path = tmp_path / "mine.sql"
     path.write_text("CALL listed();")
     assert bench(stack, str(path))["metrics"]["by_kind"]["1_call"]["transactions"] > 0
@@ -196,11 +238,16 @@ def test_a_replica_catches_up_and_its_applier_runs_again(profile: str) -> None:
         command = ("bench", "--name", replicated.name, "--workload", "replica-catch-up", *SHORT)
         size = ("--tables", "1", "--rows", "2000", "--options", "transactions=2000 read_threads=2")
         record = json.loads(sandbox(*command, *size).stdout)
-        metrics, checks = record["metrics"], {check["name"]: check["verdict"] for check in record["checks"]}
+        metrics, checks = (
+            record["metrics"],
+            {check["name"]: check["verdict"] for check in record["checks"]},
+        )
         assert record["status"] == "ok", record["reason"]
         assert metrics["transactions"] == 2000 and metrics["errors"] == 0
         assert metrics["catch_up_s_by_replica"] == {"replica1": metrics["catch_up_s"]}
         assert metrics["catch_up_tps"] == pytest.approx(2000 / metrics["catch_up_s"], rel=0.01)
         assert {checks["load_reached_server"], checks["load_alone"]} == {"pass"}, record["checks"]
         rows = "select sum(k) from sbtest.sbtest1"
-        assert replicated.sql("replica1", rows) == replicated.sql(f"{record['nodes'][0]['name']}", rows)
+        assert replicated.sql("replica1", rows) == replicated.sql(
+            f"{record['nodes'][0]['name']}", rows
+        )

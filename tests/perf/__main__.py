@@ -1,4 +1,6 @@
-"""perf: how close the tool comes to what the servers themselves need, as ratios each measured in one run."""
+"""perf: how close the tool comes to what the servers themselves need, as ratios each measured in
+one run.
+"""
 
 import json
 import math
@@ -32,20 +34,28 @@ EXPRESSIONS = [
 ]
 BENCH_PROFILE = "mysql@9.7"
 BENCH_WORKLOAD = "oltp_read_only"
-"""Bound by the processor alone: what the tool takes of it shows, and no flush of an earlier run disturbs."""
+"""Bound by the processor alone: what the tool takes of it shows, and no flush of an earlier run
+disturbs.
+"""
 BENCH_SECONDS = 10
 BENCH_WARM_UP = 2
 BENCH_PAIRS = 20
 
 
 def perf(repetitions: int) -> None:
-    """Prints the figures as JSON; medians over alternating repetitions, every time in ``samples``."""
+    """Prints the figures as JSON; medians over alternating repetitions, every time in
+    ``samples``.
+    """
     figures: dict[str, Any] = {"repetitions": repetitions, "samples": {}}
-    figures |= {"plans_1000_s": round(_plans(), 3), "first_line_s": round(_first_line(repetitions), 3)}
+    figures |= {
+        "plans_1000_s": round(_plans(), 3),
+        "first_line_s": round(_first_line(repetitions), 3),
+    }
     figures["report_1000_records_s"] = round(_report(1000, repetitions), 3)
     figures |= up_figures(repetitions, figures["samples"])
     figures |= _bench(figures["samples"])
-    figures |= restart_overhead_s() | matrix_overhead_ratio()  # in this order: the first makes the data of both
+    # In this order: the first makes the data of both.
+    figures |= restart_overhead_s() | matrix_overhead_ratio()
     figures |= trial_figures()
     tell("query over 10,000 records")
     figures |= query_figures()
@@ -56,15 +66,20 @@ def _plans() -> float:
     """Seconds for 1,000 plans, the library read once."""
     library, available = load_library(), Availability(registry=lambda: True)
     requests = [PlanRequest(expression) for expression in EXPRESSIONS]
-    return timed(lambda: [make_plan(requests[i % len(requests)], library, available) for i in range(1000)])
+    return timed(
+        lambda: [make_plan(requests[i % len(requests)], library, available) for i in range(1000)]
+    )
 
 
 def _report(records: int, repetitions: int) -> float:
-    """Seconds that `report` takes from start to end, for a made-up result of so many records, median."""
+    """Seconds that `report` takes from start to end, for a made-up result of so many records,
+    median.
+    """
     with TemporaryDirectory() as folder:
         result = write_made_up(Path(folder), records)
         return statistics.median(
-            timed(lambda: sandbox("report", "--result", str(result.path))) for _ in range(repetitions)
+            timed(lambda: sandbox("report", "--result", str(result.path)))
+            for _ in range(repetitions)
         )
 
 
@@ -76,7 +91,9 @@ def _first_line(repetitions: int) -> float:
 def _one_first_line() -> float:
     begin = time.monotonic()
     command = ["make", "-s", "up", f"NAME={NAME}", f"PROFILE={BENCH_PROFILE}", "SNAPSHOTS=0"]
-    with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
         for _ in process.stderr or ():
             break
         seconds = time.monotonic() - begin
@@ -88,13 +105,15 @@ def _one_first_line() -> float:
 def _bench(samples: dict[str, Any]) -> dict[str, Any]:
     """Throughput of `bench` against its own sysbench command typed by hand in the client node.
 
-    In pairs of changing order, each after the same warm-up; Hodges–Lehmann over the pairs, with the exact interval.
+    In pairs of changing order, each after the same warm-up; Hodges–Lehmann over the pairs, with the
+    exact interval.
     """
     tell(f"bench against the same command typed by hand, {BENCH_PAIRS} pairs")
     sandbox("up", "--name", NAME, "--profile", BENCH_PROFILE, "--snapshots", "0")
     ours, by_hand = [], []
     try:
-        command = _record(1)["workload"]["load_command"]  # the first one prepares the data, and is not counted
+        # The first one prepares the data, and is not counted.
+        command = _record(1)["workload"]["load_command"]
         container = _client()
         for pair in range(BENCH_PAIRS):
             if pair % 2:
@@ -122,7 +141,14 @@ def _bench_figures(ours: list[float], by_hand: list[float]) -> dict[str, Any]:
 
 
 def _record(seconds: int) -> dict[str, Any]:
-    options = ["--workload", BENCH_WORKLOAD, "--seconds", str(seconds), "--warmup", str(BENCH_WARM_UP)]
+    options = [
+        "--workload",
+        BENCH_WORKLOAD,
+        "--seconds",
+        str(seconds),
+        "--warmup",
+        str(BENCH_WARM_UP),
+    ]
     return dict(json.loads(sandbox("bench", "--name", NAME, *options, "--json")))
 
 
@@ -133,10 +159,14 @@ def _client() -> str:
 
 
 def _by_hand(container: str, command: list[str]) -> float:
-    """Transactions per second of the command for as long as `bench` runs, after as long a warm-up."""
+    """Transactions per second of the command for as long as `bench` runs, after as long a
+    warm-up.
+    """
     for seconds in (BENCH_WARM_UP, BENCH_SECONDS):
         argv = [f"--time={seconds}" if part.startswith("--time=") else part for part in command]
-        done = subprocess.run(["docker", "exec", container, *argv], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["docker", "exec", container, *argv], capture_output=True, text=True, check=True
+        )
     line = next(line for line in done.stdout.splitlines() if "transactions:" in line)
     return float(line.split("(")[1].split()[0])
 

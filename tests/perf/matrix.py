@@ -25,7 +25,8 @@ blocks: 3
 
 
 def matrix_overhead_ratio() -> dict[str, Any]:
-    """Wall time of ``quick`` (runs of 10 s, one block) beside warm-up and measured seconds, as a share of these.
+    """Wall time of ``quick`` (runs of 10 s, one block) beside warm-up and measured seconds, as a
+    share of these.
 
     Its data is the same as that of the other matrix, and is made once.
     """
@@ -40,7 +41,8 @@ def matrix_overhead_ratio() -> dict[str, Any]:
 
 
 def restart_overhead_s() -> dict[str, Any]:
-    """Seconds of wall time a run beside warm-up and measured seconds, where every stack is started anew for a block.
+    """Seconds of wall time a run beside warm-up and measured seconds, where every stack is started
+    anew for a block.
 
     The data is made in that time, unless an earlier matrix has kept it.
     """
@@ -57,7 +59,9 @@ def restart_overhead_s() -> dict[str, Any]:
 
 
 def _matrix(*argv: str) -> tuple[float, int, int]:
-    """Runs a matrix from its beginning: wall time of the command, seconds of warm-up and load, runs."""
+    """Runs a matrix from its beginning: wall time of the command, seconds of warm-up and load,
+    runs.
+    """
     plan = json.loads(sandbox("matrix", *argv, "--new", "--plan", "--json"))
     began = time.monotonic()
     answer = json.loads(sandbox("matrix", *argv, "--new", "--json"))

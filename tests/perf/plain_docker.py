@@ -16,7 +16,8 @@ LABEL = "sandbox.floor=1"
 def plain_run(document: Mapping[str, Any], nodes: list[str], name: str) -> Iterator[None]:
     """The given services of a Compose document, up and ready inside the block, gone after it.
 
-    Every node initialises and forms as in the stack: same image, wrapper, configuration and readiness query.
+    Every node initialises and forms as in the stack: same image, wrapper, configuration and
+    readiness query.
     """
     with tempfile.TemporaryDirectory(prefix="sandbox-floor-") as folder:
         try:
@@ -73,7 +74,11 @@ def _run_command(document: Mapping[str, Any], node: str, name: str, folder: Path
     for volume in service.get("volumes", []):
         argv += ["-v", f"{name}-{volume}"]
     argv += ["--entrypoint", entrypoint[0]] if entrypoint else []
-    return [*(unescaped(part) for part in argv), service["image"], *map(unescaped, entrypoint[1:] + command)]
+    return [
+        *(unescaped(part) for part in argv),
+        service["image"],
+        *map(unescaped, entrypoint[1:] + command),
+    ]
 
 
 def _file(document: Mapping[str, Any], mount: Mapping[str, Any], folder: Path) -> Path:
@@ -86,7 +91,10 @@ def _file(document: Mapping[str, Any], mount: Mapping[str, Any], folder: Path) -
 
 def _all(commands: list[list[str]]) -> None:
     """Runs commands at once; CalledProcessError for the first that fails."""
-    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for command in commands]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for command in commands
+    ]
     for process, command in zip(running, commands, strict=True):
         _, stderr = process.communicate()
         if process.returncode:

@@ -1,4 +1,6 @@
-"""perf: how long stacks take to start, from nothing, from an image seen before, from their snapshot."""
+"""perf: how long stacks take to start, from nothing, from an image seen before, from their
+snapshot.
+"""
 
 import statistics
 import time
@@ -24,7 +26,9 @@ STACKS = {
 
 @dataclass
 class _Times:
-    """Seconds of one profile, by repetition. ``seen``: a plan that is new, on servers whose images are known."""
+    """Seconds of one profile, by repetition. ``seen``: a plan that is new, on servers whose images
+    are known.
+    """
 
     cold: list[float] = field(default_factory=list)
     floor: list[float] = field(default_factory=list)
@@ -34,7 +38,9 @@ class _Times:
 
 
 def up_figures(repetitions: int, samples: dict[str, Any]) -> dict[str, Any]:
-    """Ratios to plain ``docker run`` of the same containers, seconds from a snapshot, seconds of ``down``."""
+    """Ratios to plain ``docker run`` of the same containers, seconds from a snapshot, seconds of
+    ``down``.
+    """
     figures: dict[str, Any] = {}
     downs: list[float] = []
     for key, profile in STACKS.items():
@@ -56,7 +62,11 @@ def up_figures(repetitions: int, samples: dict[str, Any]) -> dict[str, Any]:
             f"up_seen_image_{key}_s": round(seen, 3),
             f"up_warm_{key}_s": round(warm, 3),
         }
-    return {**figures, "down_s": round(statistics.median(downs), 3), "down_max_s": round(max(downs), 3)}
+    return {
+        **figures,
+        "down_s": round(statistics.median(downs), 3),
+        "down_max_s": round(max(downs), 3),
+    }
 
 
 class _Starts:
@@ -65,7 +75,8 @@ class _Starts:
     def __init__(self, profile: str) -> None:
         self.profile, self.times = profile, _Times()
         self.plan = planned(PlanRequest(profile))
-        # What is plainly run has no certificate given, and makes its own keys as it does for everybody.
+        # What is plainly run has no certificate given, and makes its own keys as it does for
+        # everybody.
         secrets = replace(draw_secrets(self.plan), own_certificate="", own_key="")
         self.document = compose_document(self.plan, secrets, Identity(NAME, ""))
 
@@ -76,15 +87,20 @@ class _Starts:
         self._keep()
         ways = [self._cold, self._floor, self._seen, self._warm]
         for repetition in range(repetitions):
-            # In changing order: what comes second meets a disk that still writes what the first has left.
+            # In changing order: what comes second meets a disk that still writes what the first has
+            # left.
             for way in ways[repetition % 4 :] + ways[: repetition % 4]:
                 way()
-            shown = "   ".join(f"{name} {getattr(self.times, name)[-1]:.2f} s" for name in _Times.__annotations__)
+            shown = "   ".join(
+                f"{name} {getattr(self.times, name)[-1]:.2f} s" for name in _Times.__annotations__
+            )
             tell(f"  {shown}")
         return self.times
 
     def _keep(self) -> None:
-        """Its snapshot, and the base data directories of its servers: made in the background once it is up."""
+        """Its snapshot, and the base data directories of its servers: made in the background once
+        it is up.
+        """
         sandbox("up", "--name", NAME, "--profile", self.profile, "--cold")
         # A command that uses the stack waits until snapshot and base data directories are taken.
         sandbox("sql", "--name", NAME, "--node", self.plan.databases[0].name, stdin="select 1;")

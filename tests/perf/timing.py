@@ -25,8 +25,12 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def sandbox(*argv: str, stdin: str | None = None, accepted: tuple[int, ...] = (0,)) -> str:
-    """Standard output of a command. Raises CalledProcessError where it fails, with its errors in it."""
-    done = subprocess.run([SANDBOX, *argv], input=stdin, capture_output=True, text=True, check=False)
+    """Standard output of a command. Raises CalledProcessError where it fails, with its errors in
+    it.
+    """
+    done = subprocess.run(
+        [SANDBOX, *argv], input=stdin, capture_output=True, text=True, check=False
+    )
     if done.returncode not in accepted:
         sys.stderr.write(done.stderr)
         raise subprocess.CalledProcessError(done.returncode, argv)

@@ -1,4 +1,6 @@
-"""perf: what a trial takes beside the time that its prober measures, and how exact the prober is."""
+"""perf: what a trial takes beside the time that its prober measures, and how exact the prober
+is.
+"""
 
 import json
 import time
@@ -11,11 +13,17 @@ from sandbox.measure.trial.prober_log import read_prober_log
 
 _OPS = 100_000
 _PROFILES = {"galera3": "galera3@11.8", "gr3": "gr3@9.7"}
-_HEADER = {"probe": 1, "began_utc_s": 1.0, "request": {"rates": {"pooled": 100}, "observe_interval_s": 0.1}}
+_HEADER = {
+    "probe": 1,
+    "began_utc_s": 1.0,
+    "request": {"rates": {"pooled": 100}, "observe_interval_s": 0.1},
+}
 
 
 def trial_figures() -> dict[str, Any]:
-    """Seconds beside the prober's own time, lateness of its slots, time of an injection, time to judge a ledger."""
+    """Seconds beside the prober's own time, lateness of its slots, time of an injection, time to
+    judge a ledger.
+    """
     figures: dict[str, Any] = {"ledger_check_100k_s": round(_ledger_check_s(), 3)}
     for name, profile in _PROFILES.items():
         tell(f"a trial on {profile}, from a restored stack")
@@ -23,7 +31,9 @@ def trial_figures() -> dict[str, Any]:
         figures[f"trial_overhead_{name}_s"] = round(overhead_s, 2)
         step = record["trial"]["steps"][0]
         figures[f"probe_lateness_p99_{name}_ms"] = record["metrics"]["lateness_p99_ms"]
-        figures[f"inject_server_crash_{name}_s"] = round((step["ended_ms"] - step["began_ms"]) / 1000, 3)
+        figures[f"inject_server_crash_{name}_s"] = round(
+            (step["ended_ms"] - step["began_ms"]) / 1000, 3
+        )
     return figures
 
 
@@ -45,7 +55,9 @@ def _ledger_check_s() -> float:
     present = ("galera1", "galera2", "galera3")
 
     def check() -> None:
-        ledger = Ledger(read_prober_log(_lines()), {node: rows_of(rows) for node in present}, "galera1")
+        ledger = Ledger(
+            read_prober_log(_lines()), {node: rows_of(rows) for node in present}, "galera1"
+        )
         assert ledger.counts().lost.count == 0  # type: ignore[union-attr]
 
     return timed(check)

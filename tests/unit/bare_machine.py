@@ -1,4 +1,6 @@
-"""A checkout of its own with the bootstrap script, where Python, pip and Docker are recorders on PATH."""
+"""A checkout of its own with the bootstrap script, where Python, pip and Docker are recorders on
+PATH.
+"""
 
 import os
 import shutil
@@ -8,9 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = """bash cat chmod cp date dirname env flock grep head id mkdir mktemp mv perl rm sed sh sleep tail
-timeout touch uname"""
+timeout touch uname"""  # noqa: E501
 
-# Makes a .venv whose Python is a recorder too: pip waits while the file "hold" exists, and fails where "broken" does.
+# Makes a .venv whose Python is a recorder too: pip waits while the file "hold" exists, and fails
+# where "broken" does.
 PYTHON = """#!/bin/sh
 case "$*" in
   *ensurepip*) echo "$0" ;;
@@ -35,7 +38,7 @@ case "$1" in
   compose) cat "$STATE/compose" ;;
   context) echo default ;;
 esac
-"""
+"""  # noqa: E501
 SERVICE = """#!/bin/sh
 echo "${0##*/} $*" >>"$STATE/calls" && rm -f "$STATE/refusal"
 """
@@ -62,7 +65,11 @@ class Machine:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": str(self.folder / "bin"), "HOME": str(self.folder), "STATE": str(self.state)}
+        return {
+            "PATH": str(self.folder / "bin"),
+            "HOME": str(self.folder),
+            "STATE": str(self.state),
+        }
 
     def command(self, name: str, text: str) -> None:
         """Puts a command on PATH."""
@@ -113,7 +120,9 @@ class Machine:
 
 
 def launched(machine: Machine, command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the checkout as make does, by the launcher, which is put there with all commands."""
+    """Runs a command of the checkout as make does, by the launcher, which is put there with all
+    commands.
+    """
     scripts = machine.checkout / "scripts"
     shutil.copy(ROOT / "scripts" / "launch", scripts)
     folder = Path("sandbox", "cli", "commands")

@@ -1,4 +1,6 @@
-"""Unit tests need no Docker and wait for no disk: the engine has no image for them and reaches no registry."""
+"""Unit tests need no Docker and wait for no disk: the engine has no image for them and reaches no
+registry.
+"""
 
 import os
 

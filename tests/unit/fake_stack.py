@@ -1,4 +1,6 @@
-"""A running stack without Docker: a source, its replica and a client, which answer what a test gives them."""
+"""A running stack without Docker: a source, its replica and a client, which answer what a test
+gives them.
+"""
 
 import json
 import threading
@@ -27,7 +29,11 @@ from sandbox.stack.server_status import ServerStatus
 
 PASSWORD = "S3cretOfTheRootUser0000x"
 CAPTURED = Path(__file__).parent / "load" / "captured"
-VARIABLES = {"innodb_flush_log_at_trx_commit": "1", "wsrep_sst_auth": "sst:pw", "report_host": PASSWORD}
+VARIABLES = {
+    "innodb_flush_log_at_trx_commit": "1",
+    "wsrep_sst_auth": "sst:pw",
+    "report_host": PASSWORD,
+}
 MOUNTS = "overlay / overlay rw 0 0\n/dev/vda1 /var/lib/mysql ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n"
 FINGERPRINT = {
     "cpu_model": "Test CPU",
@@ -64,7 +70,9 @@ def server(name: str, kind: Any = "database", **changed: Any) -> StackNode:
     return StackNode(**{**given, **changed})
 
 
-CLIENT = server("client1", "client", term="client", component="client", family=None, topology=None, port=None)
+CLIENT = server(
+    "client1", "client", term="client", component="client", family=None, topology=None, port=None
+)
 
 
 class FakeStream:
@@ -97,11 +105,19 @@ class FakeStream:
 
 @dataclass
 class FakeStack:
-    """Everything a test may change is a field; ``ran`` and ``streamed`` hold the commands that were given."""
+    """Everything a test may change is a field; ``ran`` and ``streamed`` hold the commands that were
+    given.
+    """
 
-    members: list[StackNode] = field(default_factory=lambda: [server("mysql1"), server("replica1", "replica"), CLIENT])
-    role_of: dict[str, ServerRole | None] = field(default_factory=lambda: {"mysql1": "writer", "replica1": "reader"})
-    entry: EntryPoint = field(default_factory=lambda: EntryPoint("mysql1", "mysql1", 3306, 1, "writer"))
+    members: list[StackNode] = field(
+        default_factory=lambda: [server("mysql1"), server("replica1", "replica"), CLIENT]
+    )
+    role_of: dict[str, ServerRole | None] = field(
+        default_factory=lambda: {"mysql1": "writer", "replica1": "reader"}
+    )
+    entry: EntryPoint = field(
+        default_factory=lambda: EntryPoint("mysql1", "mysql1", 3306, 1, "writer")
+    )
     load_lines: list[str] = field(default_factory=lambda: captured("conflicts-mysql-9.7"))
     load_code: int = 0
     prepare_lines: list[str] = field(default_factory=lambda: ["Creating table 'sbtest1'..."])
@@ -133,13 +149,17 @@ class FakeStack:
     project: str = "sandbox-default-123456"
     controls: dict[str, Any] = field(default_factory=dict)
     """Node → what a test breaks it with."""
-    started: dict[str, str] = field(default_factory=lambda: {"mysql1": "1", "replica1": "1", "client1": "1"})
+    started: dict[str, str] = field(
+        default_factory=lambda: {"mysql1": "1", "replica1": "1", "client1": "1"}
+    )
     not_ready: dict[str, str] = field(default_factory=dict)
     states: dict[str, ServerStatus] = field(default_factory=dict)
     lacks: dict[str, str] = field(default_factory=dict)
     """What its engine's kernel cannot do → the reason."""
     profile: str = "mysql@9.7+replica1"
-    inputs: Inputs = field(default_factory=lambda: Inputs(assignments=["innodb_io_capacity=200"], cpus="1"))
+    inputs: Inputs = field(
+        default_factory=lambda: Inputs(assignments=["innodb_io_capacity=200"], cpus="1")
+    )
     variables: dict[str, str] = field(
         default_factory=lambda: {
             "innodb_flush_log_at_trx_commit": "1",
@@ -155,7 +175,9 @@ class FakeStack:
     def roles(self) -> Mapping[str, ServerRole | None]:
         return self.role_of
 
-    def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
+    def entry_point(
+        self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None
+    ) -> EntryPoint:
         if via == "nowhere":
             raise SandboxError("there is no node 'nowhere'", "known: mysql1", "make ps")
         return self.entry
@@ -165,21 +187,28 @@ class FakeStack:
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         late = self.not_ready
-        return {each.name: ReadyAnswer(each.name not in late, late.get(each.name, "ready")) for each in self.members}
+        return {
+            each.name: ReadyAnswer(each.name not in late, late.get(each.name, "ready"))
+            for each in self.members
+        }
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         return self.states
 
     def wait_until_ready(self, timeout_s: float) -> None:
         if self.not_ready:
-            raise MachineError(f"{next(iter(self.not_ready))} is not ready", f"after {timeout_s} s", "try: make ps")
+            raise MachineError(
+                f"{next(iter(self.not_ready))} is not ready", f"after {timeout_s} s", "try: make ps"
+            )
 
     def control(self, node: str) -> NodeControl:
         found: NodeControl = self.controls[node]
         return found
 
     def upgrade(self, node: str, version: str) -> None:
-        raise MachineError(f"{node} cannot be upgraded to {version}", "it is a fake", "try: make ps")
+        raise MachineError(
+            f"{node} cannot be upgraded to {version}", "it is a fake", "try: make ps"
+        )
 
     def lacking(self) -> Mapping[str, str]:
         return self.lacks
@@ -191,7 +220,9 @@ class FakeStack:
         return f"2025-01-31T23:59:59Z {node}: ready, root password is {PASSWORD}\n"
 
     def engine(self) -> Engine:
-        return Engine("28.2.2", "Debian GNU/Linux 13", "6.1.0", "x86_64", "2", "overlay2", 4, 8_000_000_000)
+        return Engine(
+            "28.2.2", "Debian GNU/Linux 13", "6.1.0", "x86_64", "2", "overlay2", 4, 8_000_000_000
+        )
 
     def prove_settings(self) -> Sequence[SettingProof]:
         return self.proofs
@@ -199,7 +230,9 @@ class FakeStack:
     def secrets(self) -> frozenset[str]:
         return frozenset({PASSWORD})
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         self.ran.append(list(argv))
         if argv[0] == "cat":
             return ExecResult(0, MOUNTS, "")
@@ -211,13 +244,22 @@ class FakeStack:
         if "files" in request:
             self.shipped |= request["files"]
             return ExecResult(0, json.dumps(request["folder"]), "")
-        answers = {target["name"]: self._answer(target["name"], request["statements"]) for target in request["targets"]}
+        answers = {
+            target["name"]: self._answer(target["name"], request["statements"])
+            for target in request["targets"]
+        }
         return ExecResult(0, json.dumps(answers), "")
 
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(
+        self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
+    ) -> ExecResult:
         if argv[0] == "sh":
             counters = f"cpu.stat;cpu.stat usage_usec {self.cpu_s * 1e6:.0f};io.stat;"
-            return ExecResult(1, "", "exited") if node in self.silent | set(self.dead) else ExecResult(0, counters, "")
+            return (
+                ExecResult(1, "", "exited")
+                if node in self.silent | set(self.dead)
+                else ExecResult(0, counters, "")
+            )
         return self.run(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
@@ -241,13 +283,18 @@ class FakeStack:
         self.on_load()
 
     def _status(self, name: str) -> dict[str, int]:
-        return self.status.setdefault(name, {"Questions": 1000, "Com_select": 500, "Uptime": 60, "conflicts": 2})
+        return self.status.setdefault(
+            name, {"Questions": 1000, "Com_select": 500, "Uptime": 60, "conflicts": 2}
+        )
 
     def _answer(self, name: str, statements: list[tuple[str, list[Any] | None]]) -> dict[str, Any]:
         results: list[list[list[Any]]] = []
         for text, values in statements:
             self.asked.append((name, text))
-            failure = next((failure for start, failure in self.fail_sql.items() if text.startswith(start)), None)
+            failure = next(
+                (failure for start, failure in self.fail_sql.items() if text.startswith(start)),
+                None,
+            )
             if failure or name in self.dead:
                 code, message = failure or (2003, "cannot connect")
                 return {"results": results, "error": message, "error_code": code}
@@ -260,7 +307,9 @@ class FakeStack:
         if text.startswith("SELECT family"):
             mark = self.marks.get((values or [""])[0])
             return [mark] if mark else []
-        scripted = next((rows for start, rows in self.answers.items() if text.startswith(start)), None)
+        scripted = next(
+            (rows for start, rows in self.answers.items() if text.startswith(start)), None
+        )
         if scripted is not None:
             return scripted
         if text.startswith("REPLACE INTO sandbox_prepared"):
@@ -280,7 +329,9 @@ class FakeStack:
             return [[variable, value] for variable, value in self.variables.items()]
         elif text.startswith("SHOW GLOBAL STATUS"):
             counted = {**status, "Uptime": status["Uptime"] + int(time.monotonic())}
-            return [[counter, str(value)] for counter, value in counted.items()] + [["wsrep_cluster_status", "Primary"]]
+            return [[counter, str(value)] for counter, value in counted.items()] + [
+                ["wsrep_cluster_status", "Primary"]
+            ]
         elif "events_errors" in text:
             return [[1213, status["conflicts"]], [1205, 0]]
         return []
@@ -294,12 +345,29 @@ class FakeStack:
     def _samples(self, request: dict[str, Any]) -> list[str]:
         lines: list[dict[str, Any]] = [{"node": None, "began_utc_s": 1.0}]
         for slot in range(3):
-            ticks = {"user": 100 * slot, "system": 0, "idle": 90 * slot, "iowait": 0, "steal": 10 * slot}
-            stalled = {"cpu": {"some": 500_000 * slot}, "io": {"some": 0, "full": 0}, "memory": None}
+            ticks = {
+                "user": 100 * slot,
+                "system": 0,
+                "idle": 90 * slot,
+                "iowait": 0,
+                "steal": 10 * slot,
+            }
+            stalled = {
+                "cpu": {"some": 500_000 * slot},
+                "io": {"some": 0, "full": 0},
+                "memory": None,
+            }
             host = {"cpu_ticks": ticks, "stalled_us": stalled, "load_average": 1.5}
             lines.append({"node": None, "slot": slot, "t_s": float(slot), "host": host})
             for target in request["targets"]:
-                lines.append({"node": target["name"], "slot": slot, "t_s": float(slot), "status": {"Questions": slot}})
+                lines.append(
+                    {
+                        "node": target["name"],
+                        "slot": slot,
+                        "t_s": float(slot),
+                        "status": {"Questions": slot},
+                    }
+                )
         return [json.dumps(line) for line in lines]
 
 

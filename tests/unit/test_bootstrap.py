@@ -1,4 +1,6 @@
-"""The bootstrap script in a checkout of its own, where Python, pip and Docker are recorders on PATH."""
+"""The bootstrap script in a checkout of its own, where Python, pip and Docker are recorders on
+PATH.
+"""
 
 import os
 import re
@@ -64,7 +66,12 @@ def test_a_second_run_costs_less_than_300_ms(machine: Machine) -> None:
 def test_packages_are_hash_locked_and_never_built(machine: Machine) -> None:
     machine.run("python")
     (pip,) = (call for call in machine.calls() if call.startswith("pip"))
-    for word in ("--require-hashes", "--only-binary :all:", "--no-deps", "--requirement scripts/requirements.lock"):
+    for word in (
+        "--require-hashes",
+        "--only-binary :all:",
+        "--no-deps",
+        "--requirement scripts/requirements.lock",
+    ):
         assert word in pip
     assert not [call for call in machine.calls() if call.startswith("docker")]
 
@@ -84,7 +91,9 @@ def test_what_tests_need_comes_with_the_first_of_them_and_once(machine: Machine)
 
 def test_the_command_line_is_there(machine: Machine) -> None:
     machine.run()
-    assert (machine.checkout / ".venv/packages/sandbox.pth").read_text() == f"{machine.checkout}/scripts\n"
+    assert (
+        machine.checkout / ".venv/packages/sandbox.pth"
+    ).read_text() == f"{machine.checkout}/scripts\n"
     script = (machine.checkout / ".venv/bin/sandbox").read_text()
     assert script.endswith('/.venv/bin/python -I -m sandbox.cli "$@"\n')
 
@@ -103,7 +112,9 @@ def another_way(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [another_lock, another_python, another_way])
-def test_what_was_made_otherwise_is_made_again(machine: Machine, change: Callable[[Path], None]) -> None:
+def test_what_was_made_otherwise_is_made_again(
+    machine: Machine, change: Callable[[Path], None]
+) -> None:
     machine.run()
     change(machine.checkout)
     assert machine.run().returncode == 0
@@ -113,7 +124,9 @@ def test_what_was_made_otherwise_is_made_again(machine: Machine, change: Callabl
 def test_a_moved_checkout_is_made_again(machine: Machine) -> None:
     machine.run()
     moved = machine.checkout.rename(machine.folder / "moved")
-    subprocess.run([moved / "scripts" / "bootstrap"], env=machine.environment, check=True, capture_output=True)
+    subprocess.run(
+        [moved / "scripts" / "bootstrap"], env=machine.environment, check=True, capture_output=True
+    )
     assert pips(machine) == 2
 
 
@@ -146,7 +159,10 @@ def test_a_second_caller_waits_and_says_so(machine: Machine, locker: str) -> Non
     wait_until(lambda: pips(machine) == 1)
     second = machine.start()
     assert second.stderr is not None
-    assert second.stderr.readline() == "bootstrap: another one is running in this checkout; waiting for it\n"
+    assert (
+        second.stderr.readline()
+        == "bootstrap: another one is running in this checkout; waiting for it\n"
+    )
     (machine.state / "hold").unlink()
     first.communicate(timeout=20)
     second.communicate(timeout=20)
@@ -201,11 +217,14 @@ def test_an_engine_that_also_warns_is_understood(machine: Machine) -> None:
 @pytest.mark.parametrize("system", ["debian 11", "ubuntu 22.04", "debian 10"])
 def test_an_old_system_is_refused(machine: Machine, system: str) -> None:
     assert_refused(
-        machine.shell(f"system_identity() {{ echo {system}; }}; main"), f"This is {system}, which is too old"
+        machine.shell(f"system_identity() {{ echo {system}; }}; main"),
+        f"This is {system}, which is too old",
     )
 
 
-@pytest.mark.parametrize("system", ["debian 12", "debian 13", "debian", "ubuntu 24.04", "fedora 30", "Darwin"])
+@pytest.mark.parametrize(
+    "system", ["debian 12", "debian 13", "debian", "ubuntu 24.04", "fedora 30", "Darwin"]
+)
 def test_other_systems_are_not(machine: Machine, system: str) -> None:
     assert machine.shell(f"system_identity() {{ echo {system}; }}; main").returncode == 0
 
@@ -245,7 +264,9 @@ def root_without_docker(machine: Machine) -> Machine:
     return machine
 
 
-@pytest.mark.parametrize("command", ["query", "compare", "history", "export", "report", "list", "help"])
+@pytest.mark.parametrize(
+    "command", ["query", "compare", "history", "export", "report", "list", "help"]
+)
 def test_a_look_at_results_installs_no_docker(root_without_docker: Machine, command: str) -> None:
     done = launched(root_without_docker, command)
     assert done.returncode == 0, done.stderr
@@ -255,7 +276,9 @@ def test_a_look_at_results_installs_no_docker(root_without_docker: Machine, comm
 
 def test_a_command_that_needs_docker_installs_it(root_without_docker: Machine) -> None:
     done = launched(root_without_docker, "up")
-    assert done.returncode == 4 and "Docker is not installed" in done.stderr, "apt-get is a recorder"
+    assert done.returncode == 4 and "Docker is not installed" in done.stderr, (
+        "apt-get is a recorder"
+    )
     calls = root_without_docker.calls()
     assert any(re.fullmatch("apt-get .* install docker.io ca-certificates", call) for call in calls)
     assert "runner up" not in calls
@@ -268,7 +291,9 @@ def test_missing_or_old_compose_is_three_lines(machine: Machine, compose: str) -
 
 
 def test_a_user_outside_the_docker_group_is_reported(machine: Machine) -> None:
-    machine.say("refusal", "permission denied while trying to connect to the Docker daemon socket\n")
+    machine.say(
+        "refusal", "permission denied while trying to connect to the Docker daemon socket\n"
+    )
     done = elsewhere(machine)
     assert_refused(done, "refuses this user")
     assert "usermod -aG docker" in done.stderr
@@ -291,10 +316,13 @@ def test_a_stopped_daemon_of_ours_is_started(machine: Machine) -> None:
 def test_what_may_leave_a_daemon_behind_does_not_keep_the_lock(machine: Machine) -> None:
     machine.command(
         "dockerd",
-        '#!/bin/sh\nrm -f "$STATE/refusal"; touch "$STATE/up"; while [ -e "$STATE/up" ]; do sleep 0.05; done\n',
+        '#!/bin/sh\nrm -f "$STATE/refusal"; touch "$STATE/up"; while [ -e "$STATE/up" ]; do sleep'
+        " 0.05; done\n",
     )
     machine.say("refusal", "Cannot connect to the Docker daemon. Is the docker daemon running?\n")
-    done = machine.shell("is_ours_to_start() { :; }; start_daemon() { run_daemon; }; daemon_log=$STATE/log; main")
+    done = machine.shell(
+        "is_ours_to_start() { :; }; start_daemon() { run_daemon; }; daemon_log=$STATE/log; main"
+    )
     try:
         assert done.returncode == 0, done.stderr
         assert machine.shell("exec 9>.bootstrap.lock; kernel_lock try").returncode == 0
@@ -312,7 +340,11 @@ def test_another_client_or_user_is_checked_again(machine: Machine) -> None:
     assert len(machine.calls()) > before
 
 
-BROAD = ["[Match]\nType=ether\n[Network]\nDHCP=yes\n", "[Match]\nName=*\n", "[Match]\nName=!lo\n[Network]\n"]
+BROAD = [
+    "[Match]\nType=ether\n[Network]\nDHCP=yes\n",
+    "[Match]\nName=*\n",
+    "[Match]\nName=!lo\n[Network]\n",
+]
 NARROW = [
     "[Match]\nName=en*\n[Network]\nDHCP=yes\n",
     "# any\n[Match]\nType=ether\nMACAddress=00:11:22:33:44:55\n",
@@ -321,7 +353,9 @@ NARROW = [
 ]
 
 
-@pytest.mark.parametrize(("text", "broad"), [*((text, True) for text in BROAD), *((text, False) for text in NARROW)])
+@pytest.mark.parametrize(
+    ("text", "broad"), [*((text, True) for text in BROAD), *((text, False) for text in NARROW)]
+)
 def test_a_network_file_that_takes_docker_s_interfaces_is_distinguished_from_others(
     machine: Machine, text: str, broad: bool
 ) -> None:
@@ -329,7 +363,9 @@ def test_a_network_file_that_takes_docker_s_interfaces_is_distinguished_from_oth
     (networkd / "netif" / "links").mkdir(parents=True)
     (networkd / "files").mkdir()
     (networkd / "files" / "10-any.network").write_text(text)
-    executable(machine.folder / "bin" / "networkctl", '#!/bin/sh\necho "networkctl $*" >>"$STATE/calls"\n')
+    executable(
+        machine.folder / "bin" / "networkctl", '#!/bin/sh\necho "networkctl $*" >>"$STATE/calls"\n'
+    )
     (machine.folder / "bin" / "awk").symlink_to(shutil.which("awk") or "/usr/bin/awk")
     script = f"networkd={networkd} network_files={networkd}/files; is_root() {{ :; }}; keep_bridges"
     done = machine.shell(script)
@@ -350,8 +386,12 @@ def test_a_browser_is_asked_for_only_where_one_is_wanted(machine: Machine) -> No
     assert machine.calls() == before
 
 
-@pytest.mark.parametrize(("system", "installed"), [("debian", ["chromium-headless-shell"]), ("ubuntu", [])])
-def test_root_on_debian_gets_a_browser_and_nobody_else(machine: Machine, system: str, installed: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("system", "installed"), [("debian", ["chromium-headless-shell"]), ("ubuntu", [])]
+)
+def test_root_on_debian_gets_a_browser_and_nobody_else(
+    machine: Machine, system: str, installed: list[str]
+) -> None:
     script = f"""system={system}
       can_install() {{ :; }}
       install_packages() {{
@@ -373,16 +413,24 @@ def locked(name: str) -> dict[str, str]:
     """Package and version → the lines of its hashes."""
     text = (ROOT / "scripts" / name).read_text()
     entries = dict(
-        re.findall(r"^([a-z0-9-]+==[^ ]+.*?) ?\\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)$", text, re.M)
+        re.findall(
+            r"^([a-z0-9-]+==[^ ]+.*?) ?\\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)$",
+            text,
+            re.M,
+        )
     )
-    assert len(entries) == len(re.findall(r"^[A-Za-z0-9._-]+==", text, re.M)), "everything has a hash"
+    assert len(entries) == len(re.findall(r"^[A-Za-z0-9._-]+==", text, re.M)), (
+        "everything has a hash"
+    )
     assert "://" not in text
     return entries
 
 
 def test_the_locks_hash_everything_name_no_host_and_agree() -> None:
     runtime, development = locked("requirements.lock"), locked("development.lock")
-    assert runtime.items() <= development.items(), "adding what tests need replaces nothing that runs"
+    assert runtime.items() <= development.items(), (
+        "adding what tests need replaces nothing that runs"
+    )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for wanted, lock in (
         (project["project"]["dependencies"], runtime),

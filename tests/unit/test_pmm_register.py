@@ -9,16 +9,22 @@ import pytest
 from sandbox.core.paths import CHECKOUT
 
 FAKES = {
-    "pmm-admin": 'echo asked >>"$STATE"; [ "$(grep -c asked "$STATE")" -gt "$LATE" ] || exit 1; echo "{}"',
+    "pmm-admin": (
+        'echo asked >>"$STATE"; [ "$(grep -c asked "$STATE")" -gt "$LATE" ] || exit 1; echo "{}"'
+    ),
     "jq": "echo '{}'",
-    "curl": """cat >/dev/null; echo sent >>"$STATE"
+    "curl": (
+        """cat >/dev/null; echo sent >>"$STATE"
         [ "$(grep -c sent "$STATE")" -gt "$REFUSED" ] || CODE=400
-        echo "$CODE\"""",
+        echo "$CODE\""""
+    ),
     "sleep": "exit 0",
 }
 
 
-@pytest.mark.parametrize(("late", "refused", "code"), [(0, 0, "200"), (3, 0, "200"), (0, 2, "409"), (2, 2, "200")])
+@pytest.mark.parametrize(
+    ("late", "refused", "code"), [(0, 0, "200"), (3, 0, "200"), (0, 2, "409"), (2, 2, "200")]
+)
 def test_it_goes_on_until_the_agent_answers_and_the_server_accepts(
     tmp_path: Path, late: int, refused: int, code: str
 ) -> None:
@@ -34,8 +40,11 @@ def test_it_goes_on_until_the_agent_answers_and_the_server_accepts(
         "CODE": code,
     }
     script = CHECKOUT / "compose" / "pmm" / "register.sh"
-    # Its output stays open as long as something of it runs: the end of both is the end of the registration.
-    done = subprocess.run(["bash", script], env=environment, capture_output=True, timeout=30, check=False)
+    # Its output stays open as long as something of it runs: the end of both is the end of the
+    # registration.
+    done = subprocess.run(
+        ["bash", script], env=environment, capture_output=True, timeout=30, check=False
+    )
     assert done.returncode == 0
     calls = state.read_text().split()
     assert (calls.count("asked"), calls.count("sent")) == (late + refused + 1, refused + 1)

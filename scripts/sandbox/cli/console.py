@@ -1,4 +1,6 @@
-"""Progress on standard error: in a terminal a live table of nodes or one line that moves, elsewhere plain lines."""
+"""Progress on standard error: in a terminal a live table of nodes or one line that moves, elsewhere
+plain lines.
+"""
 
 import os
 import sys
@@ -22,7 +24,9 @@ _SETTLED = ("ready", "failed", "stopped", "here")
 
 
 class _Display:
-    """What is live in a terminal; thread-safe. As a context manager it ends before anything else is printed."""
+    """What is live in a terminal; thread-safe. As a context manager it ends before anything else is
+    printed.
+    """
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
         """``command`` starts every plain line: ``up``."""
@@ -63,11 +67,15 @@ class LiveLine(_Display):
         print(f"{self._command}  {text}", file=self._stream, flush=True)
 
     def move(self, text: str) -> None:
-        """Shows the line that moves, as wide as the terminal less the last column, where some begin a new line."""
+        """Shows the line that moves, as wide as the terminal less the last column, where some begin
+        a new line.
+        """
         from rich.text import Text
 
         if self._live is None:
-            self._live = self._started(auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False)
+            self._live = self._started(
+                auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
         self._live.update(Text(text[: self._live.console.width - 1], no_wrap=True), refresh=True)
 
 
@@ -118,11 +126,18 @@ class ProgressDisplay(_Display):
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
         for width in (max(map(len, self._rows)), _STATE_WIDTH, _SECONDS_WIDTH):
             table.add_column(no_wrap=True, width=width)
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)  # a long answer is cut, never a name
+        # A long answer is cut, never a name.
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         now = time.monotonic()
         for name, event in list(self._rows.items()):
             seconds = event.seconds if event.state in _SETTLED else now - self._since[name]
-            table.add_row(name, event.state, f"{seconds:5.1f} s", _detail(event), style=_STYLES.get(event.state))
+            table.add_row(
+                name,
+                event.state,
+                f"{seconds:5.1f} s",
+                _detail(event),
+                style=_STYLES.get(event.state),
+            )
         return table
 
 
@@ -146,6 +161,7 @@ def second_text(event: "Second") -> str:
     """One second of load in one line."""
     p95 = "-" if event.p95_ms is None else f"{event.p95_ms:.1f}"
     return (
-        f"{event.phase:>8} {event.second:4d} s  threads {event.threads}  tps {event.tps:,.0f}  qps {event.qps:,.0f}  "
-        f"p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors {event.errors}"
+        f"{event.phase:>8} {event.second:4d} s  threads {event.threads}  tps {event.tps:,.0f}  qps"
+        f" {event.qps:,.0f}  p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors"
+        f" {event.errors}"
     )

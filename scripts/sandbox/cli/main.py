@@ -16,7 +16,11 @@ from sandbox.core.errors import ExitCode, MachineError, SandboxError, expected
 # Pydantic would read the metadata of every installed package to look for plug-ins; there are none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-_NO_ROOM = {errno.ENOSPC: "no space is left", errno.EDQUOT: "the quota is exceeded", errno.EROFS: "it is read-only"}
+_NO_ROOM = {
+    errno.ENOSPC: "no space is left",
+    errno.EDQUOT: "the quota is exceeded",
+    errno.EROFS: "it is read-only",
+}
 
 
 class Commands(TyperGroup):
@@ -52,14 +56,19 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def sandbox(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Sandbox matrix for MySQL-family servers: disposable stacks, measured honestly."""
 
 
 def main() -> None:
-    """Runs a command; every failure ends in three lines and its exit code (docs/design.md, rule 9)."""
+    """Runs a command; every failure ends in three lines and its exit code (docs/design.md, rule
+    9).
+    """
     interruptions.begin()  # a terminated runner cleans up as on Ctrl-C
     sys.exit(_run())
 
@@ -69,14 +78,18 @@ def _run() -> int:
     try:
         if sys.argv[1:] and _is_recorded(sys.argv[1]):
             sys.argv[1:] = as_long_options(sys.argv[1:])
-        return int(app(sys.argv[1:] or ["help"], prog_name="sandbox", standalone_mode=False) or ExitCode.OK)
+        return int(
+            app(sys.argv[1:] or ["help"], prog_name="sandbox", standalone_mode=False) or ExitCode.OK
+        )
     except SandboxError as problem:
         if debug:
             raise
         return _print_error(problem)
     except KeyboardInterrupt:
         known = "what was started is shown above"
-        return _print_error(SandboxError("interrupted", known, "try: make ps", ExitCode.INTERRUPTED))
+        return _print_error(
+            SandboxError("interrupted", known, "try: make ps", ExitCode.INTERRUPTED)
+        )
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as problem:
@@ -97,13 +110,22 @@ def _print_error(problem: SandboxError) -> int:
 
 def as_sandbox_error(problem: Exception) -> SandboxError:
     """The three-line error for an exception."""
-    what, known = f"internal error: {type(problem).__name__}: {problem}", "this is a bug in the sandbox"
+    what, known = (
+        f"internal error: {type(problem).__name__}: {problem}",
+        "this is a bug in the sandbox",
+    )
     step = "try: the same command with DEBUG=1   (shows the traceback)"
-    return _usage_error(problem) or _unwritable(problem) or SandboxError(what, known, step, ExitCode.INTERNAL)
+    return (
+        _usage_error(problem)
+        or _unwritable(problem)
+        or SandboxError(what, known, step, ExitCode.INTERNAL)
+    )
 
 
 def _usage_error(problem: Exception) -> SandboxError | None:
-    """An error of the command line; an invalid value is reported under the name of its make variable."""
+    """An error of the command line; an invalid value is reported under the name of its make
+    variable.
+    """
     message = getattr(problem, "format_message", None)
     if message is None:
         return None
@@ -111,7 +133,9 @@ def _usage_error(problem: Exception) -> SandboxError | None:
     of_pydantic = getattr(problem.__cause__, "errors", None)  # it validates the options
     if option and of_pydantic and (reasons := of_pydantic()[0]):
         variable = option.rstrip("_").replace("-", "_").upper()
-        return SandboxError(f"{variable}={reasons['input']} is not valid", expected(reasons), "try: make help")
+        return SandboxError(
+            f"{variable}={reasons['input']} is not valid", expected(reasons), "try: make help"
+        )
     return SandboxError(message(), "options are listed by --help", "try: make help")
 
 
@@ -121,5 +145,8 @@ def _unwritable(problem: Exception) -> SandboxError | None:
         return None
     where = f" to {problem.filename}" if problem.filename else ""
     what = f"the result could not be written{where}: {_NO_ROOM[problem.errno]}"
-    step = "try: make snapshots   (shows what is kept; free some space, then run the same command again)"
+    step = (
+        "try: make snapshots   (shows what is kept; free some space, then run the same command"
+        " again)"
+    )
     return MachineError(what, "what was saved before is intact; a matrix resumes from there", step)

@@ -1,4 +1,6 @@
-"""From make to a command: the variables of a make command line become the long options of the command."""
+"""From make to a command: the variables of a make command line become the long options of the
+command.
+"""
 
 import os
 import re
@@ -12,7 +14,16 @@ from sandbox.core.errors import SandboxError, did_you_mean
 CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long", "perf": "perf"}
 ENVIRONMENT = ("DEBUG", "NO_COLOR")
 OF_EVERY_USER = ("NAME", "USER")
-FLAG_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+FLAG_WORDS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 
 Options = Mapping[str, bool]
 """Make variable → whether its option is a flag."""
@@ -21,8 +32,8 @@ Options = Mapping[str, bool]
 def decode(encoded: str) -> dict[str, str]:
     """Name → value, from make's MAKEOVERRIDES.
 
-    Words are separated by blanks there; inside a word each blank and backslash is escaped with a backslash, and
-    each ``$`` is doubled (``quote_for_env`` in GNU make, 3.81 to 4.4).
+    Words are separated by blanks there; inside a word each blank and backslash is escaped with a
+    backslash, and each ``$`` is doubled (``quote_for_env`` in GNU make, 3.81 to 4.4).
     """
     variables = {}
     for word in re.findall(r"(?:\\.|[^\\ \t])+", encoded, re.DOTALL):
@@ -38,12 +49,18 @@ def is_on(name: str, value: str) -> bool:
     """
     word = value.strip().lower() or "0"
     if word not in FLAG_WORDS:
-        raise SandboxError(f"{name}={value} is neither yes nor no", f"known: {', '.join(FLAG_WORDS)}", f"try: {name}=1")
+        raise SandboxError(
+            f"{name}={value} is neither yes nor no",
+            f"known: {', '.join(FLAG_WORDS)}",
+            f"try: {name}=1",
+        )
     return FLAG_WORDS[word]
 
 
 def take_environment(variables: dict[str, str]) -> None:
-    """Moves DEBUG and NO_COLOR, which are not options, into the environment; a value of off removes them there."""
+    """Moves DEBUG and NO_COLOR, which are not options, into the environment; a value of off removes
+    them there.
+    """
     for name in ENVIRONMENT:
         if name in variables:
             os.environ.pop(name, None)
@@ -67,7 +84,10 @@ def note_unread(command: str, options: Iterable[str], variables: Mapping[str, st
     """
     for name in sorted({*options} - {*variables, *OF_EVERY_USER}):
         if value := os.environ.get(name):
-            text = f"note: {name}={value} in the environment is ignored; try: make {command} {name}={value}"
+            text = (
+                f"note: {name}={value} in the environment is ignored; try: make {command}"
+                f" {name}={value}"
+            )
             print(text, file=sys.stderr)
 
 
@@ -84,9 +104,11 @@ def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
 
 
 def prepare(command: str) -> None:
-    """Checks the goals and variables of this make, then puts the command's arguments into ``sys.argv``.
+    """Checks the goals and variables of this make, then puts the command's arguments into
+    ``sys.argv``.
 
-    Raises SandboxError (exit 2) for a goal that is not a command, or a variable that is not one of its options.
+    Raises SandboxError (exit 2) for a goal that is not a command, or a variable that is not one of
+    its options.
     """
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
     goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command]
@@ -94,7 +116,9 @@ def prepare(command: str) -> None:
     for goal in goals:
         if goal not in (*commands, *CHECKS):
             raise SandboxError(
-                f"make {goal} does not exist", did_you_mean(goal, [*commands, *CHECKS]), "try: make help"
+                f"make {goal} does not exist",
+                did_you_mean(goal, [*commands, *CHECKS]),
+                "try: make help",
             )
     known = {goal: options_of(goal) for goal in {*goals, command} & {*commands}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)

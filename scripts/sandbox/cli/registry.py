@@ -1,4 +1,6 @@
-"""The commands: every file of `commands/`, read on demand; and how messages quote a command line."""
+"""The commands: every file of `commands/`, read on demand; and how messages quote a command
+line.
+"""
 
 import ast
 import re
@@ -76,7 +78,9 @@ def guide_of(name: str) -> Guide:
         if isinstance(node, ast.FunctionDef) and node.name == "command"
     ]
     said = [
-        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ABOUT"
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ABOUT"
     ]
     if not (texts and said):
         known = "a command's file defines the function command, and ABOUT = About(…)"
@@ -110,7 +114,9 @@ def guides() -> dict[Group, list[Guide]]:
 
 
 def _in_order(group: Sequence[Guide]) -> list[Guide]:
-    """The commands of a group, each behind the one it names; several behind one are in order of name."""
+    """The commands of a group, each behind the one it names; several behind one are in order of
+    name.
+    """
     ordered = [*_following(None, group)]
     for each in group:
         if each not in ordered:
@@ -165,7 +171,9 @@ def as_long_options(words: Sequence[str]) -> list[str]:
 
 
 def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
-    """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text, unless in a checkout."""
+    """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text,
+    unless in a checkout.
+    """
     return text if in_checkout else _MAKE.sub(_own, text).replace(_BOOTSTRAP, "sandbox doctor")
 
 

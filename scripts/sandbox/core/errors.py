@@ -22,7 +22,9 @@ class ExitCode(IntEnum):
 class SandboxError(Exception):
     """A failure in three lines: what is wrong, what is known or expected, the next command."""
 
-    def __init__(self, what: str, known: str, next_step: str, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+    def __init__(
+        self, what: str, known: str, next_step: str, exit_code: ExitCode = ExitCode.BAD_INPUT
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.known = known
@@ -35,7 +37,9 @@ class SandboxError(Exception):
 
 
 class MachineError(SandboxError):
-    """A failure of the environment, exit code 4: no Docker, no image, no room, a node that is not ready or died."""
+    """A failure of the environment, exit code 4: no Docker, no image, no room, a node that is not
+    ready or died.
+    """
 
     def __init__(self, what: str, known: str, next_step: str) -> None:
         super().__init__(what, known, next_step, ExitCode.ENVIRONMENT)
@@ -43,7 +47,11 @@ class MachineError(SandboxError):
 
 def natural_order(word: str) -> list[tuple[int, int, str]]:
     """Key that sorts the numbers in words as numbers: 1, 2, 16."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", word) if part]
+    return [
+        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        for part in re.split(r"(\d+)", word)
+        if part
+    ]
 
 
 def counted(number: int, thing: str) -> str:
@@ -70,7 +78,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def expected(reason: Mapping[str, Any]) -> str:
-    """What a value must be, from one entry of Pydantic's ``errors()``; by default Pydantic's own message."""
+    """What a value must be, from one entry of Pydantic's ``errors()``; by default Pydantic's own
+    message.
+    """
     bounds = reason.get("ctx", {})
     words = {
         "int_parsing": "a whole number is expected",

@@ -1,4 +1,6 @@
-"""Ctrl-C, TERM and a closed terminal: each interrupts the command once, which then heals, saves and exits with 130."""
+"""Ctrl-C, TERM and a closed terminal: each interrupts the command once, which then heals, saves and
+exits with 130.
+"""
 
 import os
 import signal
@@ -10,8 +12,9 @@ from types import FrameType
 ECHO_S = 1.0
 """Signals that come so soon after one belong to it.
 
-`timeout` signals make and then its whole process group, and make passes TERM on to what it runs: the command gets two
-or three at once. Taken for a second Ctrl-C, they would end the saving that the first one began.
+`timeout` signals make and then its whole process group, and make passes TERM on to what it runs:
+the command gets two or three at once. Taken for a second Ctrl-C, they would end the saving that the
+first one began.
 """
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -20,7 +23,9 @@ class _Interruptions:
     """The handler of the signals; raises KeyboardInterrupt in the main thread."""
 
     def __init__(self, terminals: Sequence[int]) -> None:
-        """``terminals``: file descriptors of outputs that are a terminal, which is gone after HUP."""
+        """``terminals``: file descriptors of outputs that are a terminal, which is gone after
+        HUP.
+        """
         self._terminals = terminals
         self._last_s = -ECHO_S
 
@@ -34,7 +39,9 @@ class _Interruptions:
 
 
 def begin() -> None:
-    """From here on the signals interrupt the command; one that is ignored (`nohup`, a background job) stays so."""
+    """From here on the signals interrupt the command; one that is ignored (`nohup`, a background
+    job) stays so.
+    """
     terminals = [each for each in (1, 2) if os.isatty(each)]
     handler = _Interruptions(terminals)
     for number in _ENDINGS:

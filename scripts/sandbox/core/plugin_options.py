@@ -23,7 +23,9 @@ class PluginOptionError(SandboxError):
         self.option = option
 
 
-def make_plugin(plugins: Plugins[type[Made]], name: str, options: Mapping[str, OptionValue] | None = None) -> Made:
+def make_plugin(
+    plugins: Plugins[type[Made]], name: str, options: Mapping[str, OptionValue] | None = None
+) -> Made:
     """The plug-in of a name with its options.
 
     Raises SandboxError (exit 2) for an unknown name, PluginOptionError (exit 2) for an option that
@@ -38,7 +40,9 @@ def make_plugin(plugins: Plugins[type[Made]], name: str, options: Mapping[str, O
         raise _refused(kind, error.errors()[0], whole, next_step) from error
 
 
-def _refused(kind: type[BaseModel], problem: ErrorDetails, whole: str, next_step: str) -> PluginOptionError:
+def _refused(
+    kind: type[BaseModel], problem: ErrorDetails, whole: str, next_step: str
+) -> PluginOptionError:
     option = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         fields = kind.model_fields
@@ -75,6 +79,8 @@ def parse_options(given: Iterable[str], example: str) -> dict[str, OptionValue]:
         for word in words:
             name, equals, value = word.partition("=")
             if not (name and equals):
-                raise SandboxError(f"OPTIONS: '{word}' sets nothing", "each option is name=value", example)
+                raise SandboxError(
+                    f"OPTIONS: '{word}' sets nothing", "each option is name=value", example
+                )
             options[name] = value
     return options

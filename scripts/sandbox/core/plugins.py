@@ -75,7 +75,9 @@ class Plugins(Generic[Found]):
 
 
 def plugins_of_classes(package: str, base: type[Found], next_step: str) -> Plugins[type[Found]]:
-    """Plug-ins whose files each define one subclass of ``base``, which also gives the word for them."""
+    """Plug-ins whose files each define one subclass of ``base``, which also gives the word for
+    them.
+    """
 
     def subclasses(module: ModuleType) -> list[type[Found]]:
         classes = [value for value in vars(module).values() if isinstance(value, type)]

@@ -13,7 +13,9 @@ Place = Sequence[int | str]
 
 
 class YamlFile:
-    """A file's ``data``. ``what``: what it should be, for messages. Raises SandboxError (exit 2) where it cannot be."""
+    """A file's ``data``. ``what``: what it should be, for messages. Raises SandboxError (exit 2)
+    where it cannot be.
+    """
 
     def __init__(self, path: Path, what: str) -> None:
         self._path, self._what = path, what
@@ -23,7 +25,9 @@ class YamlFile:
             self._tree = yaml.compose(text, Loader=yaml.SafeLoader)
             self.data: Any = yaml.safe_load(text)
         except (OSError, UnicodeDecodeError) as problem:
-            raise SandboxError(f"{path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+            raise SandboxError(
+                f"{path} cannot be read", str(problem), f"try: ls -l {path}"
+            ) from problem
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
             text = getattr(problem, "problem", None) or str(problem)
@@ -54,7 +58,9 @@ def refuse_repeated_keys(node: yaml.Node | None, wrong: Callable[[int, str], San
 
 
 def line_of(tree: yaml.Node | None, place: Place) -> int:
-    """Line of the deepest part of ``place`` that the file has, counted from 1. A list's value may stand for itself."""
+    """Line of the deepest part of ``place`` that the file has, counted from 1. A list's value may
+    stand for itself.
+    """
     line = tree.start_mark.line + 1 if tree else 1
     for part in place:
         found = _child(tree, part)

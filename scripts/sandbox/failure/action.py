@@ -1,4 +1,6 @@
-"""The interface of an action, and what it acts on: the servers of one group, and why it may be refused."""
+"""The interface of an action, and what it acts on: the servers of one group, and why it may be
+refused.
+"""
 
 import threading
 import time
@@ -20,14 +22,18 @@ _START_S = 30.0
 _PAUSE_S = 0.2
 _ANSWER_S = 1.0
 _SILENT = (None, *range(2000, 3000))
-"""Error codes of the client itself: no server has said anything. Source: MySQL's manual, "Client Error Message"."""
+"""Error codes of the client itself: no server has said anything. Source: MySQL's manual, "Client
+Error Message".
+"""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What an action acts on. ``servers``: database servers of the group; ``targets``: the nodes that were chosen.
+    """What an action acts on. ``servers``: database servers of the group; ``targets``: the nodes
+    that were chosen.
 
-    ``ended``: set when the trial needs the action no more; it then stops at the next point where it can.
+    ``ended``: set when the trial needs the action no more; it then stops at the next point where it
+    can.
     """
 
     stack: RunningStack
@@ -36,7 +42,9 @@ class Operation:
     targets: Sequence[str]
     ended: threading.Event = field(default_factory=threading.Event)
     joined_s: list[Lasted] = field(default_factory=list)
-    """How long each server that an action started took until it was ready, in seconds; open: it was not, by then."""
+    """How long each server that an action started took until it was ready, in seconds; open: it was
+    not, by then.
+    """
 
     @property
     def members(self) -> list[StackNode]:
@@ -67,7 +75,9 @@ class Operation:
         return not any(each.error and each.error_code in _SILENT for each in answers)
 
     def wait_for(self, met: Callable[[], bool], limit_s: float, pause_s: float = _PAUSE_S) -> bool:
-        """Whether a condition was met within the limit. Raises ActionRefusedError where the trial ends meanwhile."""
+        """Whether a condition was met within the limit. Raises ActionRefusedError where the trial
+        ends meanwhile.
+        """
         end = time.monotonic() + limit_s
         while not met():
             if time.monotonic() > end:
@@ -81,7 +91,9 @@ class ActionRefusedError(SandboxError):
     """An action that is not possible now, and why."""
 
     def __init__(self, what: str, known: str) -> None:
-        super().__init__(what, known, "try: make ps   (shows the role of every server)", ExitCode.FAILED)
+        super().__init__(
+            what, known, "try: make ps   (shows the role of every server)", ExitCode.FAILED
+        )
 
 
 class TooLateError(ActionRefusedError):
@@ -95,7 +107,9 @@ class Action(BaseModel, ABC):
     starts_servers: ClassVar[bool] = False
     """Whether servers are started anew, and may have other addresses then."""
     findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (TooLateError,)
-    """Errors that are results of the setup; with any other one the action was not done, and the trial is ``failed``."""
+    """Errors that are results of the setup; with any other one the action was not done, and the
+    trial is ``failed``.
+    """
 
     @property
     def typical_s(self) -> float:
@@ -104,22 +118,26 @@ class Action(BaseModel, ABC):
 
     @property
     def stop_limit_s(self) -> float:
-        """How long it may take to stop where it can: a server that it stops, in its time, starts again."""
+        """How long it may take to stop where it can: a server that it stops, in its time, starts
+        again.
+        """
         return GRACE_S + _START_S
 
     @abstractmethod
     def perform(self, operation: Operation) -> str:
         """Does it; one sentence about what was done.
 
-        Raises ActionRefusedError where it is not possible, TooLateError where it does not end within its limit,
-        SandboxError (exit 4) where a server does not answer.
+        Raises ActionRefusedError where it is not possible, TooLateError where it does not end
+        within its limit, SandboxError (exit 4) where a server does not answer.
         """
 
 
 class StoppingAction(Action):
     """One whose servers may be given longer, or shorter, to stop."""
 
-    grace_s: float = Field(default=GRACE_S, ge=0, le=600, description="seconds that a server may take to stop")
+    grace_s: float = Field(
+        default=GRACE_S, ge=0, le=600, description="seconds that a server may take to stop"
+    )
 
     @property
     def stop_limit_s(self) -> float:
@@ -133,4 +151,6 @@ def names_of(nodes: Sequence[StackNode]) -> str:
 
 def not_answered(name: str, limit_s: float) -> MachineError:
     """The error of a server that was asked in vain."""
-    return MachineError(f"{name} does not answer", f"no answer within {limit_s:g} s", "try: make ps")
+    return MachineError(
+        f"{name} does not answer", f"no answer within {limit_s:g} s", "try: make ps"
+    )

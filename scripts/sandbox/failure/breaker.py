@@ -1,4 +1,6 @@
-"""Breaks nodes of a running stack and heals them; each breakage is written down before it happens."""
+"""Breaks nodes of a running stack and heals them; each breakage is written down before it
+happens.
+"""
 
 import threading
 import time
@@ -37,7 +39,9 @@ class FaultRequest:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """An injection as it went, on this machine's monotonic clock, ns. ``missing``: why it is not in effect, by node."""
+    """An injection as it went, on this machine's monotonic clock, ns. ``missing``: why it is not in
+    effect, by node.
+    """
 
     began_ns: int
     ended_ns: int
@@ -48,25 +52,34 @@ class Breaking(Protocol):
     """What injects faults during a trial: in this process, or in a guard that survives it."""
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """Prepares an injection, so that it takes no longer than it must; breaks nothing. Replaces the key's last one.
+        """Prepares an injection, so that it takes no longer than it must; breaks nothing. Replaces
+        the key's last one.
 
-        Raises SandboxError: exit 2 for a fault that is not valid or cannot hit a node, exit 3 where the kernel lacks
-        what it needs, exit 4 where the engine refuses.
+        Raises SandboxError: exit 2 for a fault that is not valid or cannot hit a node, exit 3 where
+        the kernel lacks what it needs, exit 4 where the engine refuses.
         """
 
     def inject(self, key: str) -> Injection:
-        """Injects what was prepared. Raises SandboxError (exit 4); what is broken then is healed like all else."""
+        """Injects what was prepared. Raises SandboxError (exit 4); what is broken then is healed
+        like all else.
+        """
 
     def heal(self, key: str) -> int:
-        """Heals it; the time at which that was done, ns on the monotonic clock. Raises SandboxError (exit 4)."""
+        """Heals it; the time at which that was done, ns on the monotonic clock. Raises SandboxError
+        (exit 4).
+        """
 
     def close(self) -> None:
-        """Heals whatever is broken still. Raises SandboxError (exit 4) for what cannot be healed, once all else is."""
+        """Heals whatever is broken still. Raises SandboxError (exit 4) for what cannot be healed,
+        once all else is.
+        """
 
 
 @dataclass
 class _Prepared:
-    """A fault that can be injected at once. ``broken``: what is written down, and not healed yet."""
+    """A fault that can be injected at once. ``broken``: what is written down, and not healed
+    yet.
+    """
 
     request: FaultRequest
     fault: Fault
@@ -77,7 +90,9 @@ class _Prepared:
 
 
 class Breaker(Breaking):
-    """Breaks and heals from this process; `heal_recorded` of any later process undoes what it leaves."""
+    """Breaks and heals from this process; `heal_recorded` of any later process undoes what it
+    leaves.
+    """
 
     def __init__(self, stack: RunningStack, is_able: bool = False) -> None:
         """``is_able``: what the kernel can do was checked already."""
@@ -102,10 +117,14 @@ class Breaker(Breaking):
             refuse_unable(self._stack.lacking, request.fault)
         scene = self._scene(request.nodes)
         if fault.lives_in_container and not self._follower:
-            self._follower = threading.Thread(target=self._follow, args=(self._stack.starts(),), daemon=True)
+            self._follower = threading.Thread(
+                target=self._follow, args=(self._stack.starts(),), daemon=True
+            )
             self._follower.start()
         try:
-            before = _at_once(lambda node: self._before(request, fault, node, scene), list(nodes.values()))
+            before = _at_once(
+                lambda node: self._before(request, fault, node, scene), list(nodes.values())
+            )
             known = dict(zip(nodes, before, strict=True))
             earlier = self._prepared.get(key)
             self._prepared[key] = _Prepared(request, fault, nodes, scene, known)
@@ -118,7 +137,8 @@ class Breaker(Breaking):
         aim = self._prepared[key]
         refuse_broken(self._stack, aim.request)
         if aim.fault.lives_in_container:
-            aim.scene = self._scene(aim.request.nodes, aim.scene.peers)  # a node that was down a second ago may run now
+            # A node that was down a second ago may run now.
+            aim.scene = self._scene(aim.request.nodes, aim.scene.peers)
         with self._turn:
             self._injected.append(key)
             self._note(aim)
@@ -126,7 +146,11 @@ class Breaker(Breaking):
             began_ns = time.monotonic_ns()
             _at_once(partial(aim.fault.inject, scene=aim.scene), nodes)
             ended_ns = time.monotonic_ns()
-        looked = zip(aim.nodes, _at_once(lambda node: aim.fault.missing_effect(node, aim.scene), nodes), strict=True)
+        looked = zip(
+            aim.nodes,
+            _at_once(lambda node: aim.fault.missing_effect(node, aim.scene), nodes),
+            strict=True,
+        )
         return Injection(began_ns, ended_ns, {name: missing for name, missing in looked if missing})
 
     def heal(self, key: str) -> int:
@@ -141,7 +165,12 @@ class Breaker(Breaking):
         problems = [problem for key in reversed(self._injected) for problem in self._heal(key)]
         for each in self._settling:
             each.join()
-        idle = {name: node for each in self._prepared.values() if not each.broken for name, node in each.nodes.items()}
+        idle = {
+            name: node
+            for each in self._prepared.values()
+            if not each.broken
+            for name, node in each.nodes.items()
+        }
         self._prepared = {key: each for key, each in self._prepared.items() if each.broken}
         try:
             self._release(idle)
@@ -150,7 +179,9 @@ class Breaker(Breaking):
                 raise not_healed(problems, self._stack.name)
 
     def _follow(self, known: Mapping[str, str]) -> None:
-        """Injects again what ended with a container, once it has started anew; what fails is tried again."""
+        """Injects again what ended with a container, once it has started anew; what fails is tried
+        again.
+        """
         while not self._closed.wait(LOOK_S):
             with suppress(SandboxError):
                 now = self._stack.starts()
@@ -166,25 +197,45 @@ class Breaker(Breaking):
                     _at_once(partial(aim.fault.inject, scene=aim.scene), nodes)
 
     def _scene(self, targets: Sequence[str], known: Sequence[Peer] = ()) -> Scene:
-        """The stack as it is now. ``known``: peers as they were; one that is down now keeps its address."""
+        """The stack as it is now. ``known``: peers as they were; one that is down now keeps its
+        address.
+        """
         nodes = [node for node in self._stack.nodes() if node.has_container]
         addresses = _at_once(lambda node: self._stack.control(node.name).address(), nodes)
-        now = {node.name: Peer(node.name, node.kind, at) for node, at in zip(nodes, addresses, strict=True) if at}
+        now = {
+            node.name: Peer(node.name, node.kind, at)
+            for node, at in zip(nodes, addresses, strict=True)
+            if at
+        }
         peers = {peer.name: peer for peer in known} | now
-        return Scene(tuple(targets), list(peers.values()), {node.name: node.group_index for node in nodes})
+        return Scene(
+            tuple(targets), list(peers.values()), {node.name: node.group_index for node in nodes}
+        )
 
-    def _before(self, request: FaultRequest, fault: Fault, node: NodeControl, scene: Scene) -> dict[str, str]:
-        """What its heal will need: where it has the same fault until just before, as it was before that one."""
+    def _before(
+        self, request: FaultRequest, fault: Fault, node: NodeControl, scene: Scene
+    ) -> dict[str, str]:
+        """What its heal will need: where it has the same fault until just before, as it was before
+        that one.
+        """
         for key in self._injected:
             other = self._prepared[key]
-            alike = other.request.fault == request.fault and (fault.same_before or other.fault == fault)
+            alike = other.request.fault == request.fault and (
+                fault.same_before or other.fault == fault
+            )
             if alike and node.name in other.before:
                 return other.before[node.name]
         return fault.before(node, scene)
 
     def _note(self, aim: _Prepared) -> None:
-        given = {"project": self._stack.project, "fault": aim.request.fault, "options": dict(aim.request.options)}
-        aim.broken = [Breakage(**given, node=name, before=before) for name, before in aim.before.items()]
+        given = {
+            "project": self._stack.project,
+            "fault": aim.request.fault,
+            "options": dict(aim.request.options),
+        }
+        aim.broken = [
+            Breakage(**given, node=name, before=before) for name, before in aim.before.items()
+        ]
         try:
             for each in aim.broken:
                 note_breakage(each)
@@ -196,7 +247,9 @@ class Breaker(Breaking):
         """Heals what it can on every node of an injection, at once."""
         aim = self._prepared[key]
         with self._turn:
-            done = _outcomes(lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken)
+            done = _outcomes(
+                lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken
+            )
             how = zip(aim.broken, done, strict=True)
             problems = [(each, problem) for each, future in how if (problem := future.exception())]
             self._settle(aim)
@@ -207,22 +260,29 @@ class Breaker(Breaking):
         return problems
 
     def _settle(self, aim: _Prepared) -> None:
-        """Follows what outlasts the heal beside the trial, which has the time of the heal at once."""
+        """Follows what outlasts the heal beside the trial, which has the time of the heal at
+        once.
+        """
         for each in aim.broken if aim.fault.outlasts_heal else ():
-            thread = threading.Thread(target=_settle_one, args=(aim.fault, aim.nodes[each.node]), daemon=True)
+            thread = threading.Thread(
+                target=_settle_one, args=(aim.fault, aim.nodes[each.node]), daemon=True
+            )
             self._settling.append(thread)
             thread.start()
 
     def _release(self, nodes: Mapping[str, NodeControl]) -> None:
         """Removes helpers that nothing else uses."""
         used = {name for each in self._prepared.values() for name in each.nodes}
-        _at_once(lambda node: node.release(), [node for name, node in nodes.items() if name not in used])
+        _at_once(
+            lambda node: node.release(), [node for name, node in nodes.items() if name not in used]
+        )
 
 
 def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
     """Raises SandboxError (exit 3: skipped) where the engine's kernel lacks what a fault needs.
 
-    ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything of it.
+    ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything
+    of it.
     """
     needs = FAULT_KINDS.named(word).needs.intersection(KERNEL_ABILITIES)
     reasons = lacking() if needs else {}
@@ -232,7 +292,9 @@ def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
 
 
 def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
-    """Raises SandboxError (exit 2) where a node is broken already and the heal of one fault would end both."""
+    """Raises SandboxError (exit 2) where a node is broken already and the heal of one fault would
+    end both.
+    """
     there = [each for each in breakages(stack.project) if each.node in request.nodes]
     for each in there:
         if end_together(each.fault, request.fault):
@@ -242,9 +304,12 @@ def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
 
 
 def heal_recorded(
-    stack: RunningStack, on_heal: Callable[[Breakage], None], on_wait: Callable[[str], None] = lambda _: None
+    stack: RunningStack,
+    on_heal: Callable[[Breakage], None],
+    on_wait: Callable[[str], None] = lambda _: None,
 ) -> SandboxError | None:
-    """Heals what is broken in a stack by what was written down, the latest first; returns what could not be healed.
+    """Heals what is broken in a stack by what was written down, the latest first; returns what
+    could not be healed.
 
     Then it waits for what outlasts a heal, for a minute or two; ``on_wait`` gets the node.
     """
@@ -269,18 +334,27 @@ def heal_recorded(
 
 
 def release_helpers(stack: RunningStack) -> None:
-    """Removes helpers that a killed trial and its guard have left; for a fault that still needs one it starts again."""
-    _at_once(lambda node: node.release(), [stack.control(node.name) for node in stack.nodes() if node.has_container])
+    """Removes helpers that a killed trial and its guard have left; for a fault that still needs one
+    it starts again.
+    """
+    _at_once(
+        lambda node: node.release(),
+        [stack.control(node.name) for node in stack.nodes() if node.has_container],
+    )
 
 
 def not_healed(problems: Sequence[NotHealed], name: str, lost: Sequence[str] = ()) -> MachineError:
-    """The error for faults of a stack that stay. ``lost``: files that cannot be read, each with the reason."""
+    """The error for faults of a stack that stay. ``lost``: files that cannot be read, each with the
+    reason.
+    """
     texts = [each.text for each, _ in problems] + (
         [f"{counted(len(lost), 'file')} that cannot be read"] if lost else []
     )
     reasons = [f"{each.node}: {_reason(problem)}" for each, problem in problems] + list(lost)
     option = name_option(name)
-    step = f"try: make heal{option}   (again; make down{option} removes the stack with what is broken)"
+    step = (
+        f"try: make heal{option}   (again; make down{option} removes the stack with what is broken)"
+    )
     return MachineError(f"not healed: {', '.join(texts)}", "; ".join(reasons), step)
 
 
@@ -309,15 +383,21 @@ def _settle_one(fault: Fault, node: NodeControl) -> None:
 
 
 def _at_once(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> list[Answer]:
-    """Does something to several nodes at the same time; once all are done, raises what the first of them raised."""
+    """Does something to several nodes at the same time; once all are done, raises what the first of
+    them raised.
+    """
     try:
         return [future.result() for future in _outcomes(do, subjects)]
     except TimeoutError as late:
-        raise MachineError("a node does not answer", str(late) or "it took too long", "try: make ps") from late
+        raise MachineError(
+            "a node does not answer", str(late) or "it took too long", "try: make ps"
+        ) from late
 
 
 def _outcomes(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> list[Future[Answer]]:
-    """How it went, for each. An interruption waits for all of them: what is done here is not left half done."""
+    """How it went, for each. An interruption waits for all of them: what is done here is not left
+    half done.
+    """
     with ThreadPoolExecutor(max_workers=max(1, len(subjects))) as pool:
         futures = [pool.submit(do, each) for each in subjects]
         _wait_through(futures)
@@ -325,7 +405,9 @@ def _outcomes(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> l
 
 
 def _wait_through(futures: Sequence[Future[Answer]]) -> None:
-    """Waits for all of them, however often it is interrupted; only then it raises the interruption."""
+    """Waits for all of them, however often it is interrupted; only then it raises the
+    interruption.
+    """
     try:
         wait(futures)
     except BaseException:

@@ -24,7 +24,9 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another node of the stack as a fault sees it, with its address at the time of the injection."""
+    """Another node of the stack as a fault sees it, with its address at the time of the
+    injection.
+    """
 
     name: str
     kind: Kind
@@ -33,7 +35,9 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The stack at the moment of an injection. ``targets``: names of all nodes hit together, this one included."""
+    """The stack at the moment of an injection. ``targets``: names of all nodes hit together, this
+    one included.
+    """
 
     targets: Sequence[str]
     peers: Sequence[Peer]
@@ -44,7 +48,8 @@ class Scene:
 class Fault(BaseModel, ABC):
     """One way to break a node. Its fields are its parameters, with their units in the names.
 
-    `before` reads what `heal` needs; it is written down before `inject` runs, so that any later command can heal.
+    `before` reads what `heal` needs; it is written down before `inject` runs, so that any later
+    command can heal.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,16 +60,24 @@ class Fault(BaseModel, ABC):
     heals_inside: ClassVar[bool] = False
     """Whether its heal works inside the container, which must not be paused then."""
     lives_in_container: ClassVar[bool] = False
-    """Whether it ends with the container, and not with its data: a trial injects it again into one that restarts."""
+    """Whether it ends with the container, and not with its data: a trial injects it again into one
+    that restarts.
+    """
     holds_device: ClassVar[bool] = False
-    """Whether it changes the device of the node's network, or takes it away: two such faults end each other."""
+    """Whether it changes the device of the node's network, or takes it away: two such faults end
+    each other.
+    """
     same_before: ClassVar[bool] = False
     """Whether `before` reads the same whatever the options are."""
     outlasts_heal: ClassVar[bool] = False
-    """Whether its server may still stand still, or end, for a while after the heal: see `settle`."""
+    """Whether its server may still stand still, or end, for a while after the heal: see
+    `settle`.
+    """
 
     def befalls_host(self) -> bool:
-        """Whether it strikes all that stands on the host of a node: what shares that host is then hit, too."""
+        """Whether it strikes all that stands on the host of a node: what shares that host is then
+        hit, too.
+        """
         return False
 
     def longest_s(self) -> float:
@@ -77,7 +90,9 @@ class Fault(BaseModel, ABC):
 
     @abstractmethod
     def inject(self, node: NodeControl, scene: Scene) -> None:
-        """Breaks the node; returns when that is done. Raises SandboxError (exit 4) where the engine refuses."""
+        """Breaks the node; returns when that is done. Raises SandboxError (exit 4) where the engine
+        refuses.
+        """
 
     @abstractmethod
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:
@@ -85,19 +100,27 @@ class Fault(BaseModel, ABC):
 
     @abstractmethod
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
-        """Mends the node, whatever became of it since; harmless when repeated. It does not wait for its server."""
+        """Mends the node, whatever became of it since; harmless when repeated. It does not wait for
+        its server.
+        """
 
     def settle(self, node: NodeControl) -> None:
-        """Waits, after the heal, until the server works as before; starts one that has ended meanwhile."""
+        """Waits, after the heal, until the server works as before; starts one that has ended
+        meanwhile.
+        """
 
 
 def done(result: ExecResult, what: str) -> None:
     """Raises SandboxError (exit 4) where a command in a node failed."""
     if result.code:
-        raise MachineError(f"{what} failed", result.last_error or f"exit code {result.code}", "try: make ps")
+        raise MachineError(
+            f"{what} failed", result.last_error or f"exit code {result.code}", "try: make ps"
+        )
 
 
-def soon(look: Callable[[], str | None], patience_s: float = SETTLE_S, *, pause_s: float = _LOOK_S) -> str | None:
+def soon(
+    look: Callable[[], str | None], patience_s: float = SETTLE_S, *, pause_s: float = _LOOK_S
+) -> str | None:
     """Looks until nothing is missing, for a few seconds; what is still missing then."""
     end = time.monotonic() + patience_s
     while (missing := look()) and time.monotonic() < end:

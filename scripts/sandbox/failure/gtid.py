@@ -1,4 +1,6 @@
-"""GTID sets of MySQL and positions of MariaDB: how many transactions one is, what it has beyond another. Pure."""
+"""GTID sets of MySQL and positions of MariaDB: how many transactions one is, what it has beyond
+another. Pure.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,24 +12,37 @@ _POSITION = re.compile(r"(\d+-\d+-\d+(,|$))+")
 
 
 def transactions(held: str) -> int:
-    """How many transactions a GTID set (MySQL) or position (MariaDB) stands for; comparable within one history."""
+    """How many transactions a GTID set (MySQL) or position (MariaDB) stands for; comparable within
+    one history.
+    """
     if _POSITION.fullmatch(held):
         return sum(number for _, number in positions(held).values())
-    return sum(last - first + 1 for intervals in intervals_of(held).values() for first, last in intervals)
+    return sum(
+        last - first + 1 for intervals in intervals_of(held).values() for first, last in intervals
+    )
 
 
 def beyond(held: str, other: str) -> str:
-    """What a server holds that another one does not, as a GTID set or position; empty where there is nothing.
+    """What a server holds that another one does not, as a GTID set or position; empty where there
+    is nothing.
 
-    A position names only the last transaction of each domain: one that is as far, by another server, differs too.
+    A position names only the last transaction of each domain: one that is as far, by another
+    server, differs too.
     """
     if _POSITION.fullmatch(held):
         own, far = positions(held), positions(other)
         ahead = [domain for domain in own if _is_beyond(own[domain], far.get(domain, (0, 0)))]
         return ",".join(f"{domain}-{own[domain][0]}-{own[domain][1]}" for domain in ahead)
     there = intervals_of(other)
-    left = {source: list(_without(has, there.get(source, ()))) for source, has in intervals_of(held).items()}
-    return ",".join(f"{source}:{':'.join(map(_text, intervals))}" for source, intervals in left.items() if intervals)
+    left = {
+        source: list(_without(has, there.get(source, ())))
+        for source, has in intervals_of(held).items()
+    }
+    return ",".join(
+        f"{source}:{':'.join(map(_text, intervals))}"
+        for source, intervals in left.items()
+        if intervals
+    )
 
 
 def _is_beyond(own: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -35,7 +50,9 @@ def _is_beyond(own: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def positions(held: str) -> Mapping[int, tuple[int, int]]:
-    """MariaDB's position: domain → (server, number). Source: MariaDB's manual, "Global Transaction ID"."""
+    """MariaDB's position: domain → (server, number). Source: MariaDB's manual, "Global Transaction
+    ID".
+    """
     parts = (each.split("-") for each in held.split(",") if each.count("-") == 2)
     return {int(domain): (int(server), int(number)) for domain, server, number in parts}
 

@@ -1,4 +1,6 @@
-"""A process of its own that injects faults for a trial, and heals them when its input ends, however the trial ends."""
+"""A process of its own that injects faults for a trial, and heals them when its input ends, however
+the trial ends.
+"""
 
 import json
 import os
@@ -27,25 +29,34 @@ _ENDINGS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Guard(Breaking):
-    """The guard as the trial sees it. It leads a session of its own: Ctrl-C in the terminal does not reach it."""
+    """The guard as the trial sees it. It leads a session of its own: Ctrl-C in the terminal does
+    not reach it.
+    """
 
     def __init__(self, stack: RunningStack) -> None:
         self._stack = stack
         self._process = subprocess.Popen(
             [*_ARGV, stack.project],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=HERE,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=HERE,
+        )
         self._longest_s = 0.0
         self._prepared: dict[str, FaultRequest] = {}
         self._closed = False
         self._last_words: dict[str, Any] = {}
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """What is prepared stays so: to look at the stack again would take time that the prober misses."""
+        """What is prepared stays so: to look at the stack again would take time that the prober
+        misses.
+        """
         if self._prepared.get(key) == request:
             return
         fault = fault_named(request.fault, request.options)
-        refuse_unable(self._stack.lacking, request.fault)  # in this process it is asked once for all trials
+        # In this process it is asked once for all trials.
+        refuse_unable(self._stack.lacking, request.fault)
         self._longest_s += fault.longest_s()
         self._ask({"do": "prepare", "key": key, "request": asdict(request)})
         self._prepared[key] = request
@@ -98,7 +109,9 @@ class Guard(Breaking):
             late.cancel()
 
     def _note(self, line: str) -> dict[str, Any]:
-        """Reads a line; the last one says how it ended. Nothing where there is none, or only a part of one."""
+        """Reads a line; the last one says how it ended. Nothing where there is none, or only a part
+        of one.
+        """
         read: dict[str, Any] = {}
         with suppress(json.JSONDecodeError):
             read = json.loads(line)
@@ -139,7 +152,9 @@ def serve(breaker: Breaking, line: str) -> dict[str, Any]:
 
 
 def main(project: str) -> None:
-    """Answers line by line; heals what is broken at the end of its input and on TERM, and prints what it could not."""
+    """Answers line by line; heals what is broken at the end of its input and on TERM, and prints
+    what it could not.
+    """
     docker = PatientDocker(Docker())
     stack = Stack(containers(docker, project), docker)
     breaker = Breaker(stack, is_able=True)
@@ -158,7 +173,9 @@ def main(project: str) -> None:
 
 
 def _end(*_: object) -> None:
-    """Ends it at the first signal; a second one would leave an injection that is still under way."""
+    """Ends it at the first signal; a second one would leave an injection that is still under
+    way.
+    """
     _outlast_signals()
     sys.exit(0)
 
@@ -189,7 +206,9 @@ def _weigh_as_all(stack: RunningStack) -> None:
 def _say(answer: dict[str, Any]) -> None:
     try:
         print(json.dumps(answer), flush=True)
-    except BrokenPipeError:  # the trial was killed: nobody reads, and nothing is left to flush at the end
+    except (
+        BrokenPipeError
+    ):  # the trial was killed: nobody reads, and nothing is left to flush at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -29,7 +29,9 @@ def fault_named(name: str, options: Mapping[str, OptionValue] | None = None) -> 
 
 
 def action_named(name: str, options: Mapping[str, OptionValue] | None = None) -> Action:
-    """The action of a name, with its options. Raises SandboxError (exit 2) as `make_plugin` does."""
+    """The action of a name, with its options. Raises SandboxError (exit 2) as `make_plugin`
+    does.
+    """
     return make_plugin(ACTION_KINDS, name, options)
 
 
@@ -51,7 +53,9 @@ def end_together(one: str, other: str) -> bool:
 
 
 def refuse_kind(name: str, node: str, kind: Kind) -> None:
-    """Raises SandboxError (exit 2) for a fault that cannot hit a node of this kind, or is unknown."""
+    """Raises SandboxError (exit 2) for a fault that cannot hit a node of this kind, or is
+    unknown.
+    """
     kinds = FAULT_KINDS.named(name).kinds
     if kind in kinds:
         return

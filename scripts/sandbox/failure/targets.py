@@ -14,7 +14,9 @@ _STEP = "try: make ps   (lists the nodes)"
 
 @dataclass(frozen=True, slots=True)
 class GroupNow:
-    """A group's nodes as they are now; ``members`` are the database nodes, without asynchronous replicas."""
+    """A group's nodes as they are now; ``members`` are the database nodes, without asynchronous
+    replicas.
+    """
 
     servers: Sequence[str]
     members: Sequence[str]
@@ -35,8 +37,9 @@ def choose(
 ) -> list[str]:
     """Names of the nodes that a target means, in the stack's order.
 
-    ``roles``: of every server, None for one that does not answer; ``writer``: who answered a write through the entry
-    point, whatever the others' roles are; ``seed`` draws among equals; ``entry``: the node of the entry point.
+    ``roles``: of every server, None for one that does not answer; ``writer``: who answered a write
+    through the entry point, whatever the others' roles are; ``seed`` draws among equals; ``entry``:
+    the node of the entry point.
 
     Raises SandboxError (exit 2) for an unknown word, or a target that the stack does not have.
     """
@@ -52,18 +55,23 @@ def choose(
 
 
 def refuse_impossible(name: str, word: str, nodes: Sequence[StackNode], group_index: int) -> None:
-    """Raises SandboxError (exit 2) for a target that a stack of these nodes never has, or that a fault cannot hit.
+    """Raises SandboxError (exit 2) for a target that a stack of these nodes never has, or that a
+    fault cannot hit.
 
     ``name``: of a fault or an action.
     """
     servers = [node.name for node in nodes if node.is_server and node.group_index == group_index]
-    hit = choose(word, nodes, dict.fromkeys(servers, "reader"), next(iter(servers), ""), group_index, 1)
+    hit = choose(
+        word, nodes, dict.fromkeys(servers, "reader"), next(iter(servers), ""), group_index, 1
+    )
     for node in nodes:
         if node.name in hit and name in FAULT_KINDS.names():
             refuse_kind(name, node.name, node.kind)
 
 
-def impossible(name: str, word: str, nodes: Sequence[StackNode], group_index: int) -> SandboxError | None:
+def impossible(
+    name: str, word: str, nodes: Sequence[StackNode], group_index: int
+) -> SandboxError | None:
     """What `refuse_impossible` raises; None where it raises nothing."""
     try:
         refuse_impossible(name, word, nodes, group_index)
@@ -78,7 +86,9 @@ def with_host(nodes: Sequence[StackNode], hit: Sequence[str]) -> list[str]:
 
 
 def minority_of(members: Sequence[str], seed: int) -> list[str]:
-    """As many of the members as are no majority, drawn; the rest is the majority of the same seed."""
+    """As many of the members as are no majority, drawn; the rest is the majority of the same
+    seed.
+    """
     return sorted(_draw("minority", seed).sample(sorted(members), max(0, (len(members) - 1) // 2)))
 
 
@@ -97,13 +107,18 @@ def _meant(word: str, group: GroupNow, writer: str, seed: int) -> list[str]:
     return list(meant[word])
 
 
-def _group(own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], writer: str, entry: str) -> GroupNow:
+def _group(
+    own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], writer: str, entry: str
+) -> GroupNow:
     servers = [node.name for node in own if node.is_server]
     return GroupNow(
         servers,
         [node.name for node in own if node.kind == "database"],
         [name for name in servers if name != writer and roles.get(name) is not None],
-        sorted((node.name for node in own if node.kind == "proxy" and node.port is not None), key=entry.__eq__),
+        sorted(
+            (node.name for node in own if node.kind == "proxy" and node.port is not None),
+            key=entry.__eq__,
+        ),
     )
 
 
@@ -111,7 +126,9 @@ def _named(name: str, nodes: Sequence[StackNode]) -> str:
     node = next((node for node in nodes if node.name == name), None)
     can_break = [node.name for node in nodes if node.kind != "client"]
     if node is None:
-        raise SandboxError(f"there is no target '{name}'", did_you_mean(name, [*WORDS, *can_break]), _STEP)
+        raise SandboxError(
+            f"there is no target '{name}'", did_you_mean(name, [*WORDS, *can_break]), _STEP
+        )
     if name in can_break:
         return name
     known = f"it runs the load; nodes that can be hit: {', '.join(can_break)}"

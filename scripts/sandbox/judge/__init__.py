@@ -1,1 +1,3 @@
-"""PURE: when to believe a difference: the rules of docs/statistics.md, and comparisons of records."""
+"""PURE: when to believe a difference: the rules of docs/statistics.md, and comparisons of
+records.
+"""

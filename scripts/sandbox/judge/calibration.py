@@ -1,4 +1,6 @@
-"""Host noise: differences of A/A pairs, by host class, workload and length of the run (docs/statistics.md, rule 7)."""
+"""Host noise: differences of A/A pairs, by host class, workload and length of the run
+(docs/statistics.md, rule 7).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,9 +26,15 @@ class Calibration(Part):
     known: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
 
     def sds(self, kind: str) -> dict[str, float] | None:
-        """Standard deviation of A/A differences by metric; None for a kind of run that was never calibrated."""
+        """Standard deviation of A/A differences by metric; None for a kind of run that was never
+        calibrated.
+        """
         found = self.known.get(kind)
-        return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
+        return (
+            {metric: spread(values) for metric, values in found.items() if len(values) > 1}
+            if found
+            else None
+        )
 
     def calibrated(self, kind: str, differences: BlockDifferences) -> "Calibration":
         """A copy with a new calibration in place of the known one of this kind."""
@@ -38,7 +46,10 @@ class Calibration(Part):
         if kind not in self.known:
             return self
         pools = self.known[kind]
-        more = {metric: [*values, *differences.get(metric, [])][-MOST_KEPT:] for metric, values in pools.items()}
+        more = {
+            metric: [*values, *differences.get(metric, [])][-MOST_KEPT:]
+            for metric, values in pools.items()
+        }
         return self.model_copy(update={"known": {**self.known, kind: more}})
 
 
@@ -54,14 +65,21 @@ def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str,
 
 
 def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
-    """The host noise noted when the result was judged; if it was not judged, what is known now. None of trials'."""
+    """The host noise noted when the result was judged; if it was not judged, what is known now.
+    None of trials'.
+    """
     records = list(records)
     if part.calibrated is None:
-        kinds = {each.workload.name: kind_of_run(part.host_class, each.workload.name, part.seconds) for each in records}
+        kinds = {
+            each.workload.name: kind_of_run(part.host_class, each.workload.name, part.seconds)
+            for each in records
+        }
         known = {load: sds for load, kind in kinds.items() if (sds := calibration.sds(kind))}
     else:
         own = _load_of_canary(part, records)
-        known = dict(part.calibrated_others) | ({own: part.calibrated} if own and part.calibrated else {})
+        known = dict(part.calibrated_others) | (
+            {own: part.calibrated} if own and part.calibrated else {}
+        )
     return {load: sds for load, sds in known.items() if load not in beside_trials(records)}
 
 
@@ -80,10 +98,14 @@ def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
 
 def _load_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
     records = list(records)
-    own = next((record.workload.name for record in records if record.cell == part.canary.cell), None)
+    own = next(
+        (record.workload.name for record in records if record.cell == part.canary.cell), None
+    )
     return None if own in beside_trials(records) else own
 
 
 def beside_trials(records: Iterable[Record]) -> set[str]:
-    """Workloads next to which something broke: their latency is that of a prober under a fault, no noise of a bench."""
+    """Workloads next to which something broke: their latency is that of a prober under a fault, no
+    noise of a bench.
+    """
     return {record.workload.name for record in records if record.trial is not None}

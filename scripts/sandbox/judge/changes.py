@@ -1,4 +1,6 @@
-"""Where a series changed: drift and steps of a run, flagged and never trimmed; lasting changes of a history."""
+"""Where a series changed: drift and steps of a run, flagged and never trimmed; lasting changes of a
+history.
+"""
 
 import itertools
 import math
@@ -21,7 +23,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One way in which a series was unsteady. ``share``: of the series' mean, over the whole window for a drift.
+    """One way in which a series was unsteady. ``share``: of the series' mean, over the whole window
+    for a drift.
 
     ``at``: points before a step. ``block``: that of its run.
     """
@@ -33,7 +36,9 @@ class Shift:
 
 
 def changes(points: Sequence[float]) -> list[Shift] | None:
-    """None for fewer than 30 points; else its drift and steps, if any (docs/statistics.md, rule 4)."""
+    """None for fewer than 30 points; else its drift and steps, if any (docs/statistics.md, rule
+    4).
+    """
     if len(points) < FEWEST_POINTS:
         return None
     series = np.asarray(points, dtype=float)
@@ -41,8 +46,11 @@ def changes(points: Sequence[float]) -> list[Shift] | None:
 
 
 def _drift(series: Any) -> list[Shift]:
-    """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
-    from scipy import stats  # here: it takes a second to import, and a bench or a short matrix needs neither
+    """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once
+    pre-whitened.
+    """
+    # here: it takes a second to import, and a bench or a short matrix needs neither.
+    from scipy import stats
 
     mean = float(np.mean(series))
     slope = float(stats.theilslopes(series).slope)
@@ -55,9 +63,11 @@ def _drift(series: Any) -> list[Shift]:
 
 
 def pre_whitened(series: Any, slope: float) -> Any:
-    """The series without the dependence of each point on the previous one (von Storch 1995): y[t] - r1 · y[t-1].
+    """The series without the dependence of each point on the previous one (von Storch 1995): y[t] -
+    r1 · y[t-1].
 
-    r1 is that of the series without its slope, which would otherwise count as autocorrelation (Yue and Wang 2002).
+    r1 is that of the series without its slope, which would otherwise count as autocorrelation (Yue
+    and Wang 2002).
     """
     level = series - slope * np.arange(len(series))
     level = level - np.mean(level)
@@ -67,7 +77,9 @@ def pre_whitened(series: Any, slope: float) -> Any:
 
 
 def _steps(series: Any) -> list[Shift]:
-    """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled standard deviations."""
+    """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled
+    standard deviations.
+    """
     mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
     if noise <= _ROUNDING * float(np.max(np.abs(series))):  # a straight line, which has no step
@@ -106,7 +118,9 @@ CHANGE_ALPHA = 0.001
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """From the value at ``position``, the mean differs by ``effect``, on the scale of the values."""
+    """From the value at ``position``, the mean differs by ``effect``, on the scale of the
+    values.
+    """
 
     position: int
     effect: float
@@ -116,9 +130,10 @@ class ChangePoint:
 def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]:
     """Changes of the mean by at least ``smallest``, in order; none for fewer than six values.
 
-    After Fleming, Kołaczkowski et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions"
-    (2023), which Apache Otava implements: candidates, each then tested by Student's t between its two segments, the
-    weakest dropped first. The candidates come from PELT (Killick, Fearnhead and Eckley 2012) instead of E-divisive.
+    After Fleming, Kołaczkowski et al., "Hunter: Using Change Point Detection to Hunt for
+    Performance Regressions" (2023), which Apache Otava implements: candidates, each then tested by
+    Student's t between its two segments, the weakest dropped first. The candidates come from PELT
+    (Killick, Fearnhead and Eckley 2012) instead of E-divisive.
     """
     if len(values) < FEWEST:
         return []
@@ -128,7 +143,11 @@ def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]
     ends = _segments(scaled, SHORTEST, 2 * math.log(len(series)))
     while len(ends) > 1:
         found = [_tested(values, ends, number) for number in range(len(ends) - 1)]
-        weak = [number for number, each in enumerate(found) if each.p > CHANGE_ALPHA or abs(each.effect) < smallest]
+        weak = [
+            number
+            for number, each in enumerate(found)
+            if each.p > CHANGE_ALPHA or abs(each.effect) < smallest
+        ]
         if not weak:
             return found
         del ends[max(weak, key=lambda number: found[number].p)]

@@ -1,4 +1,6 @@
-"""Records → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the verdict on each."""
+"""Records → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the
+verdict on each.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +26,9 @@ from sandbox.record.record import Record, Status
 
 NoiseSource = Literal["calibrated", "canary, noisier than calibrated", "canary", "unknown"]
 Noise = tuple[NoiseSource, float | None]
-"""Where a margin comes from, and the standard deviation behind it if known; ``canary``: the host is not calibrated."""
+"""Where a margin comes from, and the standard deviation behind it if known; ``canary``: the host is
+not calibrated.
+"""
 Known = Mapping[str, Mapping[str, float]]
 """Workload → metric → standard deviation of A/A differences; only what was calibrated."""
 Series = Callable[[Record], Sequence[float]]
@@ -34,7 +38,8 @@ _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One run as a comparison sees it. ``changes``: why it was not steady; None: too short to be judged.
+    """One run as a comparison sees it. ``changes``: why it was not steady; None: too short to be
+    judged.
 
     ``censored``: metrics of a trial whose value is the least that it can have been.
     """
@@ -68,11 +73,14 @@ class Verdict:
     """Blocks in which either run failed because of the environment."""
     workload: str = ""
     unjudged: Unjudged = "failed"
-    """Why there is nothing to judge: no run of a cell has ended, or each was skipped, or good without the metric."""
+    """Why there is nothing to judge: no run of a cell has ended, or each was skipped, or good
+    without the metric.
+    """
 
     @property
     def word(self) -> str:
-        """The verdict in a word or two; ``infra_error`` where the environment left too little to judge.
+        """The verdict in a word or two; ``infra_error`` where the environment left too little to
+        judge.
 
         ``failed``: nothing is left of a cell although the environment lost nothing.
         """
@@ -95,13 +103,20 @@ class Judged:
     """Cells too unsteady to compare, each with what changed in it."""
 
 
-def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, known: Known) -> Judged:
-    """The verdicts on a matrix's records, adjusted as its plan says over all of its primary comparisons.
+def judge_matrix(
+    part: MatrixPart, records: Iterable[Record], series: Series, known: Known
+) -> Judged:
+    """The verdicts on a matrix's records, adjusted as its plan says over all of its primary
+    comparisons.
 
     ``known``: what the host is calibrated for, as `noise_of` returns it.
     """
     skipped = {cell.name for cell in part.cells if cell.skipped}
-    pairs = [(each.cell, each.baseline) for each in part.comparisons if not skipped & {each.cell, each.baseline}]
+    pairs = [
+        (each.cell, each.baseline)
+        for each in part.comparisons
+        if not skipped & {each.cell, each.baseline}
+    ]
     runs = observations(list(records), series, part.depth)
     return judge_result(runs, pairs, part.canary_pair, part.metrics, known, part.adjustment)
 
@@ -116,8 +131,9 @@ def judge_result(
 ) -> Judged:
     """Judges every pair (cell, baseline) by every metric.
 
-    ``known``: what this host class is calibrated for. A margin takes the larger of that and the canary's own noise,
-    since one measurement can be twice as noisy as another (docs/statistics.md, rule 7).
+    ``known``: what this host class is calibrated for. A margin takes the larger of that and the
+    canary's own noise, since one measurement can be twice as noisy as another (docs/statistics.md,
+    rule 7).
     """
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}
@@ -131,7 +147,9 @@ def judge_result(
 
     def plain(pair: tuple[str, str], name: str, table: _Table = table) -> Verdict:
         of_pair = [loads.get(cell, of_canary) for cell in pair]
-        noisier = max(of_pair, key=lambda load: math.inf if (sd := noise[load, name][1]) is None else sd)
+        noisier = max(
+            of_pair, key=lambda load: math.inf if (sd := noise[load, name][1]) is None else sd
+        )
         return _unadjusted(table, pair, METRICS[name], noisier, noise[noisier, name][1])
 
     canaries = [plain(canary, name, _closed(runs, name)) for name in metrics]
@@ -140,18 +158,28 @@ def judge_result(
     adjusted = judge_together((each.judgement for each in unadjusted), adjustment)
     shares = unsteady_shares(runs)
     verdicts = [
-        replace(each, judgement=found and qualified(found, bad, [shares.get(cell, 0.0) for cell in pair]))
+        replace(
+            each,
+            judgement=found and qualified(found, bad, [shares.get(cell, 0.0) for cell in pair]),
+        )
         for each, found in zip(unadjusted, adjusted, strict=True)
         for pair in [(each.cell, each.baseline)]
     ]
-    return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
+    return Judged(
+        verdicts,
+        canaries,
+        noise,
+        bad,
+        unsteady_cells(runs, [cell for pair in pairs for cell in pair]),
+    )
 
 
 def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
     """One for each record of a block.
 
-    The series of a slice is not judged: what affects all variants alike cancels within the block, what affects one
-    widens the spread of its differences (docs/statistics.md, rule 4). Block 0, if any, is a discarded warm-up.
+    The series of a slice is not judged: what affects all variants alike cancels within the block,
+    what affects one widens the spread of its differences (docs/statistics.md, rule 4). Block 0, if
+    any, is a discarded warm-up.
     """
     return [
         _observation(record, None if depth == "slices" else _changes(record, series))
@@ -164,7 +192,9 @@ def _observation(record: Record, found: Sequence[Shift] | None) -> Observation:
     seen = {name: lasted(record, name) or (None, False) for name in METRICS}
     values = {name: value for name, (value, _) in seen.items()}
     censored = [name for name, (_, still_open) in seen.items() if still_open]
-    return Observation(record.cell, record.block, record.status, values, found, record.workload.name, censored)
+    return Observation(
+        record.cell, record.block, record.status, values, found, record.workload.name, censored
+    )
 
 
 def lasted(record: Record, metric: str) -> Lasted | None:
@@ -173,7 +203,13 @@ def lasted(record: Record, metric: str) -> Lasted | None:
     A stack that was not whole again within the limit took at least as long as it was watched.
     """
     trial, value = record.trial, getattr(record.metrics, metric)
-    if trial and value is None and metric == "redundancy_ms" and trial.t0_ms is not None and trial.end_ms is not None:
+    if (
+        trial
+        and value is None
+        and metric == "redundancy_ms"
+        and trial.t0_ms is not None
+        and trial.end_ms is not None
+    ):
         return (trial.watched_ms or trial.end_ms) - trial.t0_ms, True
     censored = trial.figures.censored if trial and trial.figures else ()
     return None if value is None else (value, metric in censored)
@@ -186,7 +222,8 @@ def _changes(record: Record, series: Series) -> list[Shift] | None:
 
 
 def larger_noise(calibrated: float | None, canaries: Iterable[Sequence[float]]) -> Noise:
-    """The largest known standard deviation between equal runs; ``canaries``: differences in the results at hand.
+    """The largest known standard deviation between equal runs; ``canaries``: differences in the
+    results at hand.
 
     One difference has no spread, which is not a spread of 0.
     """
@@ -194,13 +231,18 @@ def larger_noise(calibrated: float | None, canaries: Iterable[Sequence[float]]) 
     if calibrated is None:
         return ("canary", max(sds)) if sds else ("unknown", None)
     noisiest = max(sds, default=0.0)
-    return ("canary, noisier than calibrated", noisiest) if noisiest > calibrated else ("calibrated", calibrated)
+    return (
+        ("canary, noisier than calibrated", noisiest)
+        if noisiest > calibrated
+        else ("calibrated", calibrated)
+    )
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:
     """One difference for each block in which both cells of a pair ran, on the metric's scale.
 
-    None where either was still open at its end: it lasted as long as it was watched, which says nothing of noise.
+    None where either was still open at its end: it lasted as long as it was watched, which says
+    nothing of noise.
     """
     return _differences(_closed(runs, metric), pair, METRICS[metric])[0]
 
@@ -209,10 +251,14 @@ def _closed(runs: Sequence[Observation], metric: str) -> _Table:
     return {(run.cell, run.block): run for run in runs if metric not in run.censored}
 
 
-def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float | None) -> Verdict:
+def _unadjusted(
+    table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float | None
+) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
-        unjudged = why_unjudged([[run for run in table.values() if run.cell == cell] for cell in pair], metric.name)
+        unjudged = why_unjudged(
+            [[run for run in table.values() if run.cell == cell] for cell in pair], metric.name
+        )
         return Verdict(*pair, metric.name, None, missing, load, unjudged)
     effect = effect_of(metric, differences, noise_sd)
     return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
@@ -232,13 +278,19 @@ def why_unjudged(pair: Iterable[Sequence[Observation]], metric: str) -> Unjudged
 
 
 def _differences(table: _Table, pair: tuple[str, str], metric: Metric) -> tuple[list[float], int]:
-    """One difference for each block in which both cells ran, and the number of blocks lost to the environment."""
+    """One difference for each block in which both cells ran, and the number of blocks lost to the
+    environment.
+    """
     found, missing = [], 0
     for block in sorted({block for _, block in table}):
         runs = [table.get((cell, block)) for cell in pair]
         missing += any(run is not None and run.status == "infra_error" for run in runs)
-        cell, baseline = (run.values.get(metric.name) if run and run.status == "ok" else None for run in runs)
-        found.append(None if cell is None or baseline is None else metric.difference(baseline, cell))
+        cell, baseline = (
+            run.values.get(metric.name) if run and run.status == "ok" else None for run in runs
+        )
+        found.append(
+            None if cell is None or baseline is None else metric.difference(baseline, cell)
+        )
     return [difference for difference in found if difference is not None], missing
 
 
@@ -265,7 +317,11 @@ def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[st
     """The cells that are too unsteady to compare, each with what changed in its runs."""
     shares = unsteady_shares(runs)
     return {
-        cell: list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))
+        cell: list(
+            dict.fromkeys(
+                change for run in runs if run.cell == cell for change in run.changes or ()
+            )
+        )
         for cell in dict.fromkeys(cells)
         if shares.get(cell, 0.0) > UNSTEADY_SHARE
     }

@@ -1,4 +1,6 @@
-"""What the gate concludes from a look, from more blocks, from a repetition (docs/statistics.md, rule 12)."""
+"""What the gate concludes from a look, from more blocks, from a repetition (docs/statistics.md,
+rule 12).
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,14 +22,17 @@ EXIT_CODES: Mapping[Outcome, ExitCode] = {
     "environment": ExitCode.ENVIRONMENT,
 }
 LARGEST_MARGIN = {"server_cpu_ms_per_tx": 0.11, "tps": 0.30}
-"""The two metrics that decide, each with the largest loss that a green light may leave open, as a share of the base."""
+"""The two metrics that decide, each with the largest loss that a green light may leave open, as a
+share of the base.
+"""
 BLOCKS = 8
 """Per look, and again for its second part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A look's finding on one metric, signed towards worse: a loss of throughput is positive, like a rise in cost.
+    """A look's finding on one metric, signed towards worse: a loss of throughput is positive, like
+    a rise in cost.
 
     ``effect`` None: no block has the metric on both sides.
     """
@@ -50,19 +55,25 @@ class Finding:
 
     @property
     def caught(self) -> float:
-        """The smallest loss that would have counted, δ, as a share of the base: of its throughput, or of its cost."""
+        """The smallest loss that would have counted, δ, as a share of the base: of its throughput,
+        or of its cost.
+        """
         return self._share(self._margin)
 
     @property
     def excluded(self) -> float:
-        """The loss that a green light excludes, as such a share: δ, capped where noise makes it too large to use."""
+        """The loss that a green light excludes, as such a share: δ, capped where noise makes it too
+        large to use.
+        """
         return self._share(self._bound)
 
     @property
     def word(self) -> Word:
-        """Worse: certain, and at least δ. Not worse: the interval excludes what matters, however noisy the host is.
+        """Worse: certain, and at least δ. Not worse: the interval excludes what matters, however
+        noisy the host is.
 
-        Where δ is larger than the largest loss that may be left open, a loss between the two is neither.
+        Where δ is larger than the largest loss that may be left open, a loss between the two is
+        neither.
         """
         if self.effect is None:
             return "not measured"
@@ -94,7 +105,8 @@ class Finding:
 class Look:
     """All blocks so far on the same stacks. ``judged`` None: no run succeeded.
 
-    ``lost``: the environment failure that ended it, or None; ``failed``: why the first failed run failed.
+    ``lost``: the environment failure that ended it, or None; ``failed``: why the first failed run
+    failed.
     """
 
     judged: Judged | None
@@ -106,7 +118,10 @@ class Look:
     @property
     def findings(self) -> Sequence[Finding]:
         """Findings on the metrics that decide."""
-        return [Finding(each.metric, each.judgement.effect if each.judgement else None) for each in self._deciding()]
+        return [
+            Finding(each.metric, each.judgement.effect if each.judgement else None)
+            for each in self._deciding()
+        ]
 
     @property
     def incomplete(self) -> bool:
@@ -116,7 +131,9 @@ class Look:
 
     @property
     def unfit(self) -> bool:
-        """Whether the base differs from itself, so that the head cannot be judged (docs/statistics.md, rule 7)."""
+        """Whether the base differs from itself, so that the head cannot be judged
+        (docs/statistics.md, rule 7).
+        """
         return any(each.judgement and unfit(each.judgement) for each in self._canary())
 
     @property
@@ -133,22 +150,39 @@ class Look:
             return "inconclusive"
         if self.worse:
             return "suspected"
-        return "no regression" if {each.word for each in self.findings} == {"not worse"} else "inconclusive"
+        return (
+            "no regression"
+            if {each.word for each in self.findings} == {"not worse"}
+            else "inconclusive"
+        )
 
     @property
     def blocks_to_add(self) -> int:
         """Eight more, once, where eight complete ones were inconclusive; else 0."""
-        return BLOCKS if self.state == "inconclusive" and not self.incomplete and self.blocks == BLOCKS else 0
+        return (
+            BLOCKS
+            if self.state == "inconclusive" and not self.incomplete and self.blocks == BLOCKS
+            else 0
+        )
 
     def _deciding(self) -> list[Verdict]:
-        return [each for each in (self.judged.verdicts if self.judged else ()) if each.metric in LARGEST_MARGIN]
+        return [
+            each
+            for each in (self.judged.verdicts if self.judged else ())
+            if each.metric in LARGEST_MARGIN
+        ]
 
     def _canary(self) -> list[Verdict]:
-        return [each for each in (self.judged.canary if self.judged else ()) if each.metric in LARGEST_MARGIN]
+        return [
+            each
+            for each in (self.judged.canary if self.judged else ())
+            if each.metric in LARGEST_MARGIN
+        ]
 
 
 def outcome_of(first: Look, repetition: Look | None) -> Outcome:
-    """The gate's outcome: worse only where a fresh repetition finds a loss too, and neither rules out the other's.
+    """The gate's outcome: worse only where a fresh repetition finds a loss too, and neither rules
+    out the other's.
 
     Only a suspicion is ever repeated, and only once: never "again until green".
     """
@@ -158,14 +192,20 @@ def outcome_of(first: Look, repetition: Look | None) -> Outcome:
         return "environment"
     if repetition is None or repetition.state != "suspected":
         return "inconclusive"
-    return "worse" if losses_beside(first, repetition) and losses_beside(repetition, first) else "inconclusive"
+    return (
+        "worse"
+        if losses_beside(first, repetition) and losses_beside(repetition, first)
+        else "inconclusive"
+    )
 
 
 def losses_beside(look: Look, other: Look) -> frozenset[str]:
-    """The metrics that a look calls worse, without those on which the other look rules out a loss: its
-    interval lies wholly at or better than no change.
+    """The metrics that a look calls worse, without those on which the other look rules out a loss:
+    its interval lies wholly at or better than no change.
 
-    The two looks need not agree on the metric: what costs processor time costs throughput too, and which of the two
-    passes its margin first is chance.
+    The two looks need not agree on the metric: what costs processor time costs throughput too, and
+    which of the two passes its margin first is chance.
     """
-    return look.worse - {each.metric for each in other.findings if each.interval and each.interval.high <= 0}
+    return look.worse - {
+        each.metric for each in other.findings if each.interval and each.interval.high <= 0
+    }

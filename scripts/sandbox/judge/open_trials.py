@@ -1,6 +1,8 @@
-"""Comparisons of trials of which some were still out at their end: by the log-rank test, over all trials of both cells.
+"""Comparisons of trials of which some were still out at their end: by the log-rank test, over all
+trials of both cells.
 
-The size of the difference is what holds however long those trials would have lasted (docs/failover.md).
+The size of the difference is what holds however long those trials would have lasted
+(docs/failover.md).
 """
 
 import math
@@ -9,7 +11,16 @@ from dataclasses import dataclass, replace
 
 from sandbox.judge.compare import Judged, Verdict, lasted
 from sandbox.judge.survival import Lasted, log_rank_p
-from sandbox.judge.verdict import ALPHA, Effect, Judgement, benjamini_hochberg, effect_of, holm, judge, qualified
+from sandbox.judge.verdict import (
+    ALPHA,
+    Effect,
+    Judgement,
+    benjamini_hochberg,
+    effect_of,
+    holm,
+    judge,
+    qualified,
+)
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
@@ -17,7 +28,9 @@ from sandbox.record.record import Record
 CENSORED = "censored"
 """The word for a comparison that neither the log-rank test nor the size decides."""
 ENDLESS, _NO_BOUND = 1e15, 1e12
-"""In place of a length without an end, since the rank tests take finite numbers; what that leaves beyond any."""
+"""In place of a length without an end, since the rank tests take finite numbers; what that leaves
+beyond any.
+"""
 _SHORTEST_MS = 0.001
 _QUALIFIED = ("unfit", "not_steady")
 
@@ -27,7 +40,9 @@ _Trials = Mapping[int, Lasted]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between which a difference lies, however long the open trials would have lasted; None: no bound on that side."""
+    """Between which a difference lies, however long the open trials would have lasted; None: no
+    bound on that side.
+    """
 
     low: float | None
     high: float | None
@@ -37,7 +52,8 @@ class Bounds:
 class CensoredVerdict(Verdict):
     """A verdict on a pair of cells with open trials.
 
-    ``decided``: better, worse, or ``censored``; ``p``: of the log-rank test; its ``judgement`` holds the adjusted one.
+    ``decided``: better, worse, or ``censored``; ``p``: of the log-rank test; its ``judgement``
+    holds the adjusted one.
     """
 
     decided: str
@@ -45,7 +61,9 @@ class CensoredVerdict(Verdict):
     open_trials: tuple[int, int]
     """Of the cell, and of the baseline."""
     size: Bounds
-    """Hodges–Lehmann over blocks, as ``interval``, its 95 % interval; that is None below six blocks."""
+    """Hodges–Lehmann over blocks, as ``interval``, its 95 % interval; that is None below six
+    blocks.
+    """
     interval: Bounds | None
 
     @property
@@ -58,9 +76,11 @@ class CensoredVerdict(Verdict):
 
 
 def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> Judged:
-    """The same result, but pairs with open trials by the log-rank test, and every p adjusted for all again.
+    """The same result, but pairs with open trials by the log-rank test, and every p adjusted for
+    all again.
 
-    The result itself where no trial was open. A canary keeps its word: whether the result is fit hangs on it.
+    The result itself where no trial was open. A canary keeps its word: whether the result is fit
+    hangs on it.
     """
     trials = {name: _by_cell(records, name) for name in part.metrics if METRICS[name].may_be_open}
     found = [_tested(each, trials, judged) for each in [*judged.verdicts, *judged.canary]]
@@ -70,7 +90,10 @@ def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> 
     adjust = holm if part.adjustment == "Holm" else benjamini_hochberg
     known = {id(each): each.judgement.effect.p for each in verdicts if each.judgement}
     adjusted = dict(zip(known, adjust([*known.values()]), strict=True))
-    again = [_adjusted(each, adjusted[id(each)], len(known)) if id(each) in adjusted else each for each in verdicts]
+    again = [
+        _adjusted(each, adjusted[id(each)], len(known)) if id(each) in adjusted else each
+        for each in verdicts
+    ]
     kept = [
         replace(each, decided=plain.word) if isinstance(each, CensoredVerdict) else each
         for each, plain in zip(canary, judged.canary, strict=True)
@@ -79,7 +102,9 @@ def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> 
 
 
 def outlasts(first: Sequence[Lasted], second: Sequence[Lasted]) -> bool:
-    """Whether fewer of the first ended than if both lasted alike: the sign of the log-rank test (Mantel 1966)."""
+    """Whether fewer of the first ended than if both lasted alike: the sign of the log-rank test
+    (Mantel 1966).
+    """
     both = [*first, *second]
     ends = [length for length, still_open in both if not still_open]
     expected = sum(_watched(first, end) / _watched(both, end) for end in ends)
@@ -98,12 +123,16 @@ def _by_cell(records: Sequence[Record], metric: str) -> dict[str, dict[int, Last
     return found
 
 
-def _tested(verdict: Verdict, trials: Mapping[str, Mapping[str, _Trials]], judged: Judged) -> Verdict:
+def _tested(
+    verdict: Verdict, trials: Mapping[str, Mapping[str, _Trials]], judged: Judged
+) -> Verdict:
     """The verdict itself where no trial of its pair was open, or where the two share no block."""
     of_metric = trials.get(verdict.metric, {})
     cell, base = (of_metric.get(name, {}) for name in (verdict.cell, verdict.baseline))
     blocks = sorted(cell.keys() & base.keys())
-    if not blocks or not any(still_open for each in (cell, base) for _, still_open in each.values()):
+    if not blocks or not any(
+        still_open for each in (cell, base) for _, still_open in each.values()
+    ):
         return verdict
     metric = METRICS[verdict.metric]
     pairs = [(_on_scale(metric, cell[block]), _on_scale(metric, base[block])) for block in blocks]
@@ -124,7 +153,9 @@ def _tested(verdict: Verdict, trials: Mapping[str, Mapping[str, _Trials]], judge
 
 def _on_scale(metric: Metric, length: Lasted) -> Lasted:
     """So that two differ as the metric is compared: by the logarithm, for a ratio."""
-    return (math.log(max(length[0], _SHORTEST_MS)), length[1]) if metric.scale == "ratio" else length
+    return (
+        (math.log(max(length[0], _SHORTEST_MS)), length[1]) if metric.scale == "ratio" else length
+    )
 
 
 def _open(lengths: Sequence[Lasted]) -> int:
@@ -132,14 +163,18 @@ def _open(lengths: Sequence[Lasted]) -> int:
 
 
 def _bounds(metric: Metric, pairs: Sequence[tuple[Lasted, Lasted]]) -> tuple[Bounds, Bounds | None]:
-    """Estimate and interval of the differences, each at the least and at the most that they can have been."""
+    """Estimate and interval of the differences, each at the least and at the most that they can
+    have been.
+    """
     lows = [-ENDLESS if base_open else ours - base for (ours, _), (base, base_open) in pairs]
     highs = [ENDLESS if ours_open else ours - base for (ours, ours_open), (base, _) in pairs]
     return bounds_of(effect_of(metric, lows, None), effect_of(metric, highs, None))
 
 
 def bounds_of(least: Effect, most: Effect) -> tuple[Bounds, Bounds | None]:
-    """Of an effect and of its interval, from the least and the most that the figures can have been."""
+    """Of an effect and of its interval, from the least and the most that the figures can have
+    been.
+    """
     low, high = least.interval, most.interval
     interval = Bounds(_bound(low.low), _bound(high.high)) if low and high else None
     return Bounds(_bound(least.estimate), _bound(most.estimate)), interval
@@ -150,9 +185,11 @@ def _bound(value: float) -> float | None:
 
 
 def _decided(effect: Effect, adjusted_p: float, size: Bounds, later: bool) -> str:
-    """The test decides, if the difference is at least δ however long the open trials would have lasted.
+    """The test decides, if the difference is at least δ however long the open trials would have
+    lasted.
 
-    Where so many are open on both sides that no estimate has a bound, what was seen must differ by δ.
+    Where so many are open on both sides that no estimate has a bound, what was seen must differ by
+    δ.
     """
     if adjusted_p > ALPHA or effect.interval is None or not effect.noise_known:
         return CENSORED
@@ -169,7 +206,11 @@ def _adjusted(verdict: Verdict, adjusted_p: float, comparisons: int) -> Verdict:
         return verdict
     if isinstance(verdict, CensoredVerdict):
         decided = verdict.decided if adjusted_p <= ALPHA else CENSORED
-        return replace(verdict, judgement=replace(judgement, adjusted_p=adjusted_p), decided=decided)
+        return replace(
+            verdict, judgement=replace(judgement, adjusted_p=adjusted_p), decided=decided
+        )
     if judgement.word in _QUALIFIED:
         return replace(verdict, judgement=replace(judgement, adjusted_p=adjusted_p))
-    return replace(verdict, judgement=qualified(judge(judgement.effect, adjusted_p, comparisons), False, ()))
+    return replace(
+        verdict, judgement=qualified(judge(judgement.effect, adjusted_p, comparisons), False, ())
+    )

@@ -1,4 +1,6 @@
-"""Results of one plan over time: one value per cell, metric and result, and where it changed for good."""
+"""Results of one plan over time: one value per cell, metric and result, and where it changed for
+good.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +12,14 @@ from sandbox.judge.calibration import Calibration, noise_of
 from sandbox.judge.changes import ChangePoint, change_points
 from sandbox.judge.compare import judge_result
 from sandbox.judge.open_trials import bounds_of
-from sandbox.judge.unpaired import LOAD, ResultSide, at_least_and_most, circumstances, on_scale, text_of
+from sandbox.judge.unpaired import (
+    LOAD,
+    ResultSide,
+    at_least_and_most,
+    circumstances,
+    on_scale,
+    text_of,
+)
 from sandbox.judge.verdict import effect_of
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
@@ -20,7 +29,8 @@ from sandbox.record.record import Record
 class Point:
     """One result's value, in the metric's unit. ``interval``: 95 %, over blocks; None below six.
 
-    With open trials both are what holds however long these would have lasted: an end may be open (None).
+    With open trials both are what holds however long these would have lasted: an end may be open
+    (None).
     """
 
     result: str
@@ -49,7 +59,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``left_out``: results that cannot be compared with the newest, by name, each with the reason."""
+    """``left_out``: results that cannot be compared with the newest, by name, each with the
+    reason.
+    """
 
     newest: ResultSide
     series: Sequence[Series]
@@ -57,19 +69,30 @@ class History:
 
 
 def subject(side: ResultSide) -> tuple[str | None, ...]:
-    """The subject of a history: a matrix by its name, a bench or a trial by profile and workload."""
+    """The subject of a history: a matrix by its name, a bench or a trial by profile and
+    workload.
+    """
     if side.manifest.matrix:
         return "matrix", side.manifest.matrix.name
-    return side.manifest.kind, side.manifest.profile, next((each.workload.name for each in side.records), None)
+    return (
+        side.manifest.kind,
+        side.manifest.profile,
+        next((each.workload.name for each in side.records), None),
+    )
 
 
 def history_of(
-    sides: Sequence[ResultSide], metrics: Sequence[str], wanted: Mapping[str, Sequence[str]], known: Calibration
+    sides: Sequence[ResultSide],
+    metrics: Sequence[str],
+    wanted: Mapping[str, Sequence[str]],
+    known: Calibration,
 ) -> History:
-    """The history of results of one subject, oldest first; those of another host class or load are left out.
+    """The history of results of one subject, oldest first; those of another host class or load are
+    left out.
 
-    The newest sets host class and load. ``wanted``: levels to show, by factor; all of a factor that is not named.
-    Values are Hodges–Lehmann estimates over a result's blocks (of logarithms, for ratios).
+    The newest sets host class and load. ``wanted``: levels to show, by factor; all of a factor that
+    is not named. Values are Hodges–Lehmann estimates over a result's blocks (of logarithms, for
+    ratios).
     """
     newest = sides[-1]
     left_out = {side.name: reason for side in sides if (reason := _unlike(side, newest))}
@@ -78,10 +101,18 @@ def history_of(
         side.name  # by the canary alone: nothing else in the result needs to be judged
         for side in alike
         if (part := side.manifest.matrix)
-        and judge_result(side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)).unfit
+        and judge_result(
+            side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)
+        ).unfit
     }
-    shown = [each for each in newest.cells.values() if all(each.get(name) in wanted[name] for name in wanted)]
-    series = [_series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in shown]
+    shown = [
+        each
+        for each in newest.cells.values()
+        if all(each.get(name) in wanted[name] for name in wanted)
+    ]
+    series = [
+        _series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in shown
+    ]
     return History(newest, [each for each in series if each.points], left_out)
 
 
@@ -94,10 +125,17 @@ def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
     if ours and theirs and ours.depth != theirs.depth:
         return f"different depth: {ours.depth}"
     loads, others = _loads(side), _loads(newest)
-    apart = [(loads[key], others[key]) for key in loads if key in others and loads[key] != others[key]]
+    apart = [
+        (loads[key], others[key]) for key in loads if key in others and loads[key] != others[key]
+    ]
     for load, other in apart[:1]:
-        names = [name for name in dict.fromkeys([*load, *other]) if load.get(name) != other.get(name)]
-        words = ", ".join(f"{name} {text_of(load.get(name))} instead of {text_of(other.get(name))}" for name in names)
+        names = [
+            name for name in dict.fromkeys([*load, *other]) if load.get(name) != other.get(name)
+        ]
+        words = ", ".join(
+            f"{name} {text_of(load.get(name))} instead of {text_of(other.get(name))}"
+            for name in names
+        )
         return f"different load: {words}"
     return None
 
@@ -117,9 +155,11 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
 
 
 def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
-    """Of one run, which has no levels: its entry point, what broke, the inputs of its stack. Of a matrix: what broke.
+    """Of one run, which has no levels: its entry point, what broke, the inputs of its stack. Of a
+    matrix: what broke.
 
-    A random schedule differs between blocks, and the writer, where the load enters without a proxy, between stacks.
+    A random schedule differs between blocks, and the writer, where the load enters without a proxy,
+    between stacks.
     """
     if side.manifest.matrix is None:
         return {**circumstances(records[0]), **records[0].environment.inputs.model_dump()}
@@ -127,18 +167,32 @@ def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
     for record in records:
         for name, text in circumstances(record).items() if record.trial else ():
             seen.setdefault(name, {})[text] = None
-    return {name: next(iter(texts)) if len(texts) == 1 else "drawn" for name, texts in seen.items() if name != "entry"}
+    return {
+        name: next(iter(texts)) if len(texts) == 1 else "drawn"
+        for name, texts in seen.items()
+        if name != "entry"
+    }
 
 
-def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:
-    points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
+def _series(
+    metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]
+) -> Series:
+    points = [
+        point for side in sides if (point := _point(metric, levels, side, side.name in unfit))
+    ]
     exact = [point for point in points if not point.at_least and on_scale(metric, [point.value])]
-    found = change_points(on_scale(metric, [point.value for point in exact]), metric.smallest_effect)
+    found = change_points(
+        on_scale(metric, [point.value for point in exact]), metric.smallest_effect
+    )
     changes = {exact[each.position].result: each for each in found}
-    return Series(metric, levels, [replace(point, change=changes.get(point.result)) for point in points])
+    return Series(
+        metric, levels, [replace(point, change=changes.get(point.result)) for point in points]
+    )
 
 
-def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: bool) -> Point | None:
+def _point(
+    metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: bool
+) -> Point | None:
     cell = next((name for name, theirs in side.cells.items() if dict(theirs) == dict(levels)), None)
     runs = [each for each in side.runs if each.cell == cell and each.status == "ok"]
     least, most = at_least_and_most(metric, runs)
@@ -148,19 +202,32 @@ def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: b
     size, interval = bounds_of(effect, effect_of(metric, most, None))
     high = None if interval is None or interval.high is None else _unscaled(metric, interval.high)
     ends = (_unscaled(metric, effect.interval.low), high) if effect.interval else None
-    records, manifest = [each for each in side.records if each.cell == cell and each.counts], side.manifest
+    records, manifest = (
+        [each for each in side.records if each.cell == cell and each.counts],
+        side.manifest,
+    )
     return Point(
-        side.name, manifest.started_utc, _versions(records), manifest.tool_commit, len(least),
-        _unscaled(metric, effect.estimate), ends, unfit, sum(metric.name in run.censored for run in runs),
+        side.name,
+        manifest.started_utc,
+        _versions(records),
+        manifest.tool_commit,
+        len(least),
+        _unscaled(metric, effect.estimate),
+        ends,
+        unfit,
+        sum(metric.name in run.censored for run in runs),
         size.low != size.high,
-    )  # fmt: skip
+    )
 
 
 def _versions(records: Sequence[Record]) -> str | None:
     """Versions of the writers; of any server if there is no writer."""
     servers = [node for node in records[0].nodes if node.server_version]
     chosen = [node for node in servers if node.role == "writer"] or servers
-    return ", ".join(dict.fromkeys(node.server_version for node in chosen if node.server_version)) or None
+    return (
+        ", ".join(dict.fromkeys(node.server_version for node in chosen if node.server_version))
+        or None
+    )
 
 
 def _unscaled(metric: Metric, value: float) -> float:

@@ -1,4 +1,6 @@
-"""Exact rank tests: signed ranks of paired differences, rank sums of two samples; p, estimate and interval."""
+"""Exact rank tests: signed ranks of paired differences, rank sums of two samples; p, estimate and
+interval.
+"""
 
 import itertools
 import math
@@ -15,7 +17,9 @@ MOST_DIFFERENCES = 200
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval. ``confidence``: that of the exact distribution, at least the requested one."""
+    """A confidence interval. ``confidence``: that of the exact distribution, at least the requested
+    one.
+    """
 
     low: float
     high: float
@@ -37,15 +41,18 @@ def walsh_averages(differences: Sequence[float]) -> list[float]:
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
-    """Median of the Walsh averages (Hodges and Lehmann 1963). Raises ValueError for no differences."""
+    """Median of the Walsh averages (Hodges and Lehmann 1963). Raises ValueError for no
+    differences.
+    """
     return statistics.median(walsh_averages(_checked(differences)))
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
     """Two-sided exact p that the differences are symmetric about zero; 1 where all are zero.
 
-    Zeros are left out, as Wilcoxon (1945) did; ties share their mean rank, and the distribution is that of the
-    actual ranks (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1, comment 7).
+    Zeros are left out, as Wilcoxon (1945) did; ties share their mean rank, and the distribution is
+    that of the actual ranks (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1,
+    comment 7).
     """
     sizes = [value for value in _checked(differences) if value != 0]
     if not sizes:
@@ -58,27 +65,42 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 
 def signed_rank_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The values that the test does not reject: Walsh averages, counted in from both ends (Tukey 1949).
+    """The values that the test does not reject: Walsh averages, counted in from both ends (Tukey
+    1949).
 
     None if there are too few differences for this confidence: at 95 %, fewer than 6.
     """
     count = len(_checked(differences))
-    return _counted_in(walsh_averages(differences), _ways_without_ties(count), 0, 2**count, confidence)
+    return _counted_in(
+        walsh_averages(differences), _ways_without_ties(count), 0, 2**count, confidence
+    )
 
 
 def _counted_in(
-    estimates: Sequence[float], ways: Sequence[int] | Mapping[int, int], least: int, total: int, confidence: float
+    estimates: Sequence[float],
+    ways: Sequence[int] | Mapping[int, int],
+    least: int,
+    total: int,
+    confidence: float,
 ) -> Interval | None:
-    """Sorted estimates counted in from both ends, as many as the null distribution refuses, from ``least`` on."""
+    """Sorted estimates counted in from both ends, as many as the null distribution refuses, from
+    ``least`` on.
+    """
     refused = outside = 0
     while 2 * (outside + ways[least + refused]) <= (1 - confidence) * total:
         outside += ways[least + refused]
         refused += 1
-    return Interval(estimates[refused - 1], estimates[-refused], 1 - 2 * outside / total) if refused else None
+    return (
+        Interval(estimates[refused - 1], estimates[-refused], 1 - 2 * outside / total)
+        if refused
+        else None
+    )
 
 
 def doubled_ranks(values: Sequence[float]) -> list[int]:
-    """Twice the rank of each value among all, 1 the smallest; ties share their mean rank, hence the doubling."""
+    """Twice the rank of each value among all, 1 the smallest; ties share their mean rank, hence the
+    doubling.
+    """
     ordered = sorted(values)
     first = {value: position for position, value in reversed(list(enumerate(ordered, start=1)))}
     last = {value: position for position, value in enumerate(ordered, start=1)}
@@ -86,7 +108,9 @@ def doubled_ranks(values: Sequence[float]) -> list[int]:
 
 
 def ways_to_sum(ranks: Sequence[int]) -> list[int]:
-    """``ways[s]``: number of subsets of the ranks that add up to s; the null distribution times 2ⁿ."""
+    """``ways[s]``: number of subsets of the ranks that add up to s; the null distribution times
+    2ⁿ.
+    """
     ways = np.array([1] + [0] * sum(ranks), dtype=object)  # unbounded integers: the result is exact
     for rank in ranks:
         ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
@@ -100,18 +124,28 @@ def _ways_without_ties(count: int) -> Sequence[int]:
 
 
 def _checked(differences: Sequence[float]) -> Sequence[float]:
-    if not differences or len(differences) > MOST_DIFFERENCES or not all(map(math.isfinite, differences)):
-        raise ValueError(f"needs 1 to {MOST_DIFFERENCES} finite differences, got {list(differences)[:5]}…")
+    if (
+        not differences
+        or len(differences) > MOST_DIFFERENCES
+        or not all(map(math.isfinite, differences))
+    ):
+        raise ValueError(
+            f"needs 1 to {MOST_DIFFERENCES} finite differences, got {list(differences)[:5]}…"
+        )
     return differences
 
 
 def shift(first: Sequence[float], second: Sequence[float]) -> float:
-    """Hodges–Lehmann estimate of how far ``second`` lies above ``first``: the median of all pairwise differences."""
+    """Hodges–Lehmann estimate of how far ``second`` lies above ``first``: the median of all
+    pairwise differences.
+    """
     return statistics.median(_pairwise(first, second))
 
 
 def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sided exact p that both come from one distribution (Mann and Whitney 1947); ties share their rank."""
+    """Two-sided exact p that both come from one distribution (Mann and Whitney 1947); ties share
+    their rank.
+    """
     doubled = doubled_ranks([*first, *second])
     ways = _ways_to_choose(tuple(sorted(doubled)), len(second))
     own = sum(doubled[len(first) :])
@@ -121,14 +155,19 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     return min(1.0, 2 * min(below, above) / total)
 
 
-def rank_sum_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The shifts that the test does not reject (Moses 1965); None if there are too few values for this confidence.
+def rank_sum_interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
+) -> Interval | None:
+    """The shifts that the test does not reject (Moses 1965); None if there are too few values for
+    this confidence.
 
     Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.3.
     """
     size = len(second)
     ways = _ways_to_choose(tuple(range(1, len(first) + size + 1)), size)
-    return _counted_in(_pairwise(first, second), ways, size * (size + 1) // 2, sum(ways.values()), confidence)
+    return _counted_in(
+        _pairwise(first, second), ways, size * (size + 1) // 2, sum(ways.values()), confidence
+    )
 
 
 def _pairwise(first: Sequence[float], second: Sequence[float]) -> list[float]:
@@ -137,7 +176,9 @@ def _pairwise(first: Sequence[float], second: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=32)
 def _ways_to_choose(ranks: tuple[int, ...], size: int) -> Mapping[int, int]:
-    """Sum → number of ways to choose ``size`` of the ranks with that sum; cached: samples without ties share it."""
+    """Sum → number of ways to choose ``size`` of the ranks with that sum; cached: samples without
+    ties share it.
+    """
     chosen: list[dict[int, int]] = [{0: 1}] + [{} for _ in range(size)]
     for rank in ranks:
         for taken in range(size, 0, -1):

@@ -1,4 +1,6 @@
-"""Whether variants differ only as requested: their servers' effective variables compared, and what nobody set."""
+"""Whether variants differ only as requested: their servers' effective variables compared, and what
+nobody set.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ Variables = Mapping[str, str]
 
 _NODE_IDENTITY = [
     pattern
-    for line in files(__package__).joinpath("node_identity.txt").read_text(encoding="utf-8").splitlines()
+    for line in (
+        files(__package__).joinpath("node_identity.txt").read_text(encoding="utf-8").splitlines()
+    )
     for pattern in line.partition("#")[0].split()
 ]
 _PROVIDER_OPTIONS = "wsrep_provider_options"
@@ -23,10 +27,11 @@ _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false"
 """One server says 1 where another says ON."""
 
 _RENAMED = {"tx_isolation": "transaction_isolation", "tx_read_only": "transaction_read_only"}
-"""Old names, in MariaDB before 11.1 and MySQL before 5.7.20, of variables whose file option has the newer name already.
+"""Old names, in MariaDB before 11.1 and MySQL before 5.7.20, of variables whose file option has the
+newer name already.
 
-Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server has one of
-the two names.
+Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server
+has one of the two names.
 """
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
@@ -44,7 +49,9 @@ class VariantDifference:
         return f"{self.server}: {self.variable} is {self.variant}, the baseline has {self.baseline}"
 
 
-def differences(baseline: Mapping[str, Variables], variant: Mapping[str, Variables]) -> list[VariantDifference]:
+def differences(
+    baseline: Mapping[str, Variables], variant: Mapping[str, Variables]
+) -> list[VariantDifference]:
     """Every variable that differs, server by server in their order: a source against a source."""
     found = []
     for (name, ours), theirs in zip(variant.items(), baseline.values(), strict=False):
@@ -62,10 +69,18 @@ def identifies_a_node(variable: str) -> bool:
 
 
 def _spread_out(variables: Variables) -> dict[str, str]:
-    """The variables; in place of Galera's options, each of its settings as ``wsrep_provider_options:gcache.size``."""
+    """The variables; in place of Galera's options, each of its settings as
+    ``wsrep_provider_options:gcache.size``.
+    """
     pieces = (piece.partition("=") for piece in variables.get(_PROVIDER_OPTIONS, "").split(";"))
-    options = {f"{_PROVIDER_OPTIONS}:{name.strip()}": setting.strip() for name, equals, setting in pieces if equals}
-    return _by_one_name({name: value for name, value in variables.items() if name != _PROVIDER_OPTIONS} | options)
+    options = {
+        f"{_PROVIDER_OPTIONS}:{name.strip()}": setting.strip()
+        for name, equals, setting in pieces
+        if equals
+    }
+    return _by_one_name(
+        {name: value for name, value in variables.items() if name != _PROVIDER_OPTIONS} | options
+    )
 
 
 def _one_name(variable: str) -> str:
@@ -87,10 +102,11 @@ def same(one: str | None, other: str | None) -> bool:
 def unasked(
     found: list[VariantDifference], planned_baseline: Variables, planned_variant: Variables
 ) -> tuple[list[VariantDifference], list[VariantDifference]]:
-    """(wrong, free): variables that a layer set to the same value in both, yet differ; and those that no layer set.
+    """(wrong, free): variables that a layer set to the same value in both, yet differ; and those
+    that no layer set.
 
-    ``planned``: the variables that component, settings and SET= give the servers of each variant. What they set
-    differently was requested.
+    ``planned``: the variables that component, settings and SET= give the servers of each variant.
+    What they set differently was requested.
     """
     of_baseline, of_variant = _by_one_name(planned_baseline), _by_one_name(planned_variant)
     wrong, free = [], []
@@ -107,11 +123,12 @@ def unasked(
 def not_in_effect(
     asked: Sequence[tuple[str | None, str, str]], servers: Mapping[str, Variables]
 ) -> list[VariantDifference]:
-    """Settings of SET= that are not in effect (``baseline``: as typed, ``variant``: the server's answer).
+    """Settings of SET= that are not in effect (``baseline``: as typed, ``variant``: the server's
+    answer).
 
-    ``asked``: (term or None, name, value) as SET= takes them; the last one of a name counts. A server without the
-    variable is ignored; refusing an unknown one at startup is its own job. But every server has the isolation level,
-    so a missing answer does not prove it.
+    ``asked``: (term or None, name, value) as SET= takes them; the last one of a name counts. A
+    server without the variable is ignored; refusing an unknown one at startup is its own job. But
+    every server has the isolation level, so a missing answer does not prove it.
     """
     found = []
     for server, variables in servers.items():
@@ -149,10 +166,10 @@ def _plain(value: str) -> str:
 class ComparedVariants:
     """A variant against the baseline's, by the cells that first compared the two.
 
-    ``asked``: set differently; ``wrong``: set to the same value in both; ``unset``: values that nobody set;
-    ``only_one``: variables that only one of them has, and nobody set. ``causes``: which of image, version, CPUS,
-    MEMORY, CPUSET and DISK differ between the variants; empty if none, so that unset values follow from the requested
-    change.
+    ``asked``: set differently; ``wrong``: set to the same value in both; ``unset``: values that
+    nobody set; ``only_one``: variables that only one of them has, and nobody set. ``causes``: which
+    of image, version, CPUS, MEMORY, CPUSET and DISK differ between the variants; empty if none, so
+    that unset values follow from the requested change.
     """
 
     cell: CellPart
@@ -166,21 +183,32 @@ class ComparedVariants:
 
 def compared_variants(part: MatrixPart, records: Sequence[Record]) -> list[ComparedVariants]:
     """One for each compared pair of stacks, from the first good record of each."""
-    first = {each.cell: each for each in reversed(records) if each.status == "ok" and each.variables}
+    first = {
+        each.cell: each for each in reversed(records) if each.status == "ok" and each.variables
+    }
     cells = {cell.name: cell for cell in part.cells}
     found: dict[tuple[str, str], ComparedVariants] = {}
     for each in part.comparisons:
         cell, baseline = cells[each.cell], cells[each.baseline]
         pair = cell.variant, baseline.variant
-        if pair[0] != pair[1] and pair not in found and cell.name in first and baseline.name in first:
+        if (
+            pair[0] != pair[1]
+            and pair not in found
+            and cell.name in first
+            and baseline.name in first
+        ):
             found[pair] = _compared(part, cell, baseline, first)
     return list(found.values())
 
 
-def _compared(part: MatrixPart, cell: CellPart, baseline: CellPart, first: Mapping[str, Record]) -> ComparedVariants:
+def _compared(
+    part: MatrixPart, cell: CellPart, baseline: CellPart, first: Mapping[str, Record]
+) -> ComparedVariants:
     variant, base = first[cell.name], first[baseline.name]
     found = differences(base.variables, variant.variables)
-    wrong, free = unasked(found, part.planned.get(baseline.variant, {}), part.planned.get(cell.variant, {}))
+    wrong, free = unasked(
+        found, part.planned.get(baseline.variant, {}), part.planned.get(cell.variant, {})
+    )
     only_one = [each for each in free if each.baseline is None or each.variant is None]
     ours, theirs = _possible_causes(variant), _possible_causes(base)
     return ComparedVariants(
@@ -196,8 +224,16 @@ def _compared(part: MatrixPart, cell: CellPart, baseline: CellPart, first: Mappi
 
 def _possible_causes(record: Record) -> dict[str, object]:
     """Of servers only: a proxy next to them sets none of their variables."""
-    servers, inputs = [node for node in record.nodes if node.name in record.variables], record.environment.inputs
-    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CPUSET": inputs.cpuset, "DISK": inputs.disk}
+    servers, inputs = (
+        [node for node in record.nodes if node.name in record.variables],
+        record.environment.inputs,
+    )
+    limits = {
+        "CPUS": inputs.cpus,
+        "MEMORY": inputs.memory,
+        "CPUSET": inputs.cpuset,
+        "DISK": inputs.disk,
+    }
     return {
         "image": [node.image_id for node in servers],
         "version": [node.server_version for node in servers],

@@ -23,4 +23,6 @@ class Noop(Workload):
         code = run_load(session.stack, session.client, argv, seconds, log, lambda _: None)
         session.on_event(Progress("load", f"idle for {time.monotonic() - began:.0f} s"))
         failure = f"sleep ended with exit code {code}" if code else None
-        return Outcome(argv, Metrics(errors=0, errors_by_code={}, conflicts=0, conflicts_by_code={}), failure)
+        return Outcome(
+            argv, Metrics(errors=0, errors_by_code={}, conflicts=0, conflicts_by_code={}), failure
+        )

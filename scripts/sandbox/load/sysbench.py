@@ -17,8 +17,21 @@ from sandbox.load import common
 from sandbox.load.common import prepared
 from sandbox.load.common.in_client_conflicts import CONFLICTS
 from sandbox.load.common.load_output import LoadOutput, percentile, rates
-from sandbox.load.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv
-from sandbox.load.common.workload import Parameters, Phase, PreparedData, Progress, Second, Session, Workload
+from sandbox.load.common.sysbench_load import (
+    PREPARE_LIMIT_S,
+    SysbenchLoad,
+    as_option,
+    sysbench_argv,
+)
+from sandbox.load.common.workload import (
+    Parameters,
+    Phase,
+    PreparedData,
+    Progress,
+    Second,
+    Session,
+    Workload,
+)
 from sandbox.record.record import PreparationRecord
 from sandbox.stack.client_python import OVERTIME_S, TIMED_OUT, folder_of, run_load, ship
 from sandbox.stack.protocol import EntryPoint
@@ -34,7 +47,8 @@ IGNORED_BY_DEFAULT = (1213, 1020, 1205)
 
 _NUMBER = r"([0-9.]+)"
 _SECOND = re.compile(
-    rf"\[ (\d+)s \] thds: (\d+) tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\)"
+    rf"\[ (\d+)s \] thds: (\d+) tps: {_NUMBER} qps: {_NUMBER} \(r/w/o:"
+    rf" {_NUMBER}/{_NUMBER}/{_NUMBER}\)"
     rf" lat \(ms,\d+%\): {_NUMBER} err/s: {_NUMBER} reconn/s: {_NUMBER}"
 )
 _CODED = re.compile(r"FATAL: (?:.* returned error|error) (\d+)\b")
@@ -46,17 +60,25 @@ _TOTAL = re.compile(rf"\s+({_TOTALS}): +{_NUMBER}")
 
 
 def parse_second(line: str, phase: Phase, errors: int) -> Second | None:
-    """One line of ``--report-interval=1``; None for any other line. ``errors`` is the count so far."""
+    """One line of ``--report-interval=1``; None for any other line. ``errors`` is the count so
+    far.
+    """
     match = _SECOND.match(line)
     if match is None:
         return None
     second, threads = int(match[1]), int(match[2])
-    tps, qps, reads, writes, _, p95, conflicts, reconnects = (float(group) for group in match.groups()[2:])
-    return Second(phase, second, threads, tps, qps, reads, writes, p95, conflicts, reconnects, errors)
+    tps, qps, reads, writes, _, p95, conflicts, reconnects = (
+        float(group) for group in match.groups()[2:]
+    )
+    return Second(
+        phase, second, threads, tps, qps, reads, writes, p95, conflicts, reconnects, errors
+    )
 
 
 class SysbenchOutput(LoadOutput):
-    """The output of a script that prints sysbench's own report; a repeated message is printed once, then a count."""
+    """The output of a script that prints sysbench's own report; a repeated message is printed once,
+    then a count.
+    """
 
     def __init__(self, phase: Phase) -> None:
         super().__init__(phase)
@@ -132,7 +154,10 @@ class SysbenchOutput(LoadOutput):
         return {
             **rates(transactions, int(totals["total"]), totals["read"], totals["write"], seconds),
             "latency_avg_ms": totals["avg"] if transactions else None,
-            **{f"latency_p{percent}_ms": percentile(self.buckets, percent) for percent in (50, 95, 99)},
+            **{
+                f"latency_p{percent}_ms": percentile(self.buckets, percent)
+                for percent in (50, 95, 99)
+            },
             "latency_max_ms": totals["max"] if transactions else None,
             "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
             "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
@@ -150,11 +175,15 @@ INIT_TIMEOUT_S = 30
 """sysbench's own default."""
 
 PREPARE_OLTP = "prepare_oltp"
-"""Our script in the client image: makes the same tables on every server, whatever its auto-increment settings."""
+"""Our script in the client image: makes the same tables on every server, whatever its
+auto-increment settings.
+"""
 
 _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(encoding="utf-8"))
 STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
-"""Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it means."""
+"""Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it
+means.
+"""
 
 _SYSBENCH_RUN = "local sysbench_run = thread_run\n"
 """Before the script, for `members.lua`: a script with a loop of its own keeps it."""
@@ -166,7 +195,9 @@ _SIZES = re.compile(r"\b(tables|table_size)\s*=")
 
 
 class Sysbench(SysbenchLoad):
-    """Options of a workload profile: which script, what its tables look like, and what a run leaves of the data."""
+    """Options of a workload profile: which script, what its tables look like, and what a run leaves
+    of the data.
+    """
 
     commands: ClassVar[tuple[str, ...]] = ("prepare",)
     output: ClassVar[type[LoadOutput]] = SysbenchOutput
@@ -174,17 +205,25 @@ class Sysbench(SysbenchLoad):
     tables: Literal["oltp", "bulk_insert", "own", "none"] = "oltp"
     """``own``: the script's own `prepare` makes them."""
     data: Literal["kept", "consumed"] = Field(
-        default="kept", description="kept, or consumed: a run changes it permanently, each phase starts from new data"
+        default="kept",
+        description=(
+            "kept, or consumed: a run changes it permanently, each phase starts from new data"
+        ),
     )
     db_ps_mode: Literal["auto", "disable"] = Field(
         default="auto",
-        description="auto, or disable: no prepared statements, which pin connections that a proxy shares",
+        description=(
+            "auto, or disable: no prepared statements, which pin connections that a proxy shares"
+        ),
     )
     thread_init_timeout_s: int = Field(
-        default=INIT_TIMEOUT_S, ge=1, description="seconds for all threads to connect, where sysbench supports it (1.1)"
+        default=INIT_TIMEOUT_S,
+        ge=1,
+        description="seconds for all threads to connect, where sysbench supports it (1.1)",
     )
     tables_per_member: bool = Field(
-        default=False, description="with VIA=members: the connections to each member use tables of their own"
+        default=False,
+        description="with VIA=members: the connections to each member use tables of their own",
     )
     text: str | None = Field(default=None, exclude=True)
     """The script itself, where it is the user's own."""
@@ -194,14 +233,19 @@ class Sysbench(SysbenchLoad):
     @model_validator(mode="after")
     def _there_is_one(self) -> "Sysbench":
         if self.text is None and self.script not in (*STOCK_SCRIPTS, PREPARE_OLTP):
-            raise ValueError(f"sysbench has no script '{self.script}'; {did_you_mean(self.script, STOCK_SCRIPTS)}")
+            raise ValueError(
+                f"sysbench has no script '{self.script}';"
+                f" {did_you_mean(self.script, STOCK_SCRIPTS)}"
+            )
         return self
 
     @field_validator("tables_per_member")
     @classmethod
     def _has_tables_to_share(cls, given: bool, info: ValidationInfo) -> bool:
         if given and info.data.get("tables") != "oltp":
-            raise ValueError("only a script of sysbench's OLTP tables draws the table of each statement")
+            raise ValueError(
+                "only a script of sysbench's OLTP tables draws the table of each statement"
+            )
         return given
 
     @property
@@ -223,14 +267,16 @@ class Sysbench(SysbenchLoad):
     def options(self) -> dict[str, OptionValue]:
         """Includes the script's options."""
         options = super().options()
-        usual = ("db_ps_mode", "thread_init_timeout_s", "tables_per_member")  # shown only where not the default
+        # Shown only where not the default.
+        usual = ("db_ps_mode", "thread_init_timeout_s", "tables_per_member")
         for name in usual:
             if options[name] == type(self).model_fields[name].default:
                 del options[name]
         return {**options, **self.script_options}
 
     def with_options(self, given: Mapping[str, OptionValue]) -> Workload:
-        """Other options go to the script: one of SCRIPT_OPTIONS, or any option for the user's own script.
+        """Other options go to the script: one of SCRIPT_OPTIONS, or any option for the user's own
+        script.
 
         Raises SandboxError (exit 2).
         """
@@ -239,7 +285,9 @@ class Sysbench(SysbenchLoad):
         for name in others:
             if self.text is None and name not in SCRIPT_OPTIONS:
                 known = did_you_mean(name, [*_OWN_OPTIONS, *SCRIPT_OPTIONS])
-                raise SandboxError(f"OPTIONS: {self.script} has no option '{name}'", known, "try: make help")
+                raise SandboxError(
+                    f"OPTIONS: {self.script} has no option '{name}'", known, "try: make help"
+                )
         changed = super().with_options(own)
         return changed.model_copy(update={"script_options": {**self.script_options, **others}})
 
@@ -250,8 +298,13 @@ class Sysbench(SysbenchLoad):
         """
         members, tables = len(session.entry.hosts), session.parameters.tables
         if self.tables_per_member and tables < members:
-            what, step = f"TABLES={tables} is too few for {members} members", f"try: make bench TABLES={members}"
-            raise SandboxError(what, "with tables_per_member each of them has tables of its own", step)
+            what, step = (
+                f"TABLES={tables} is too few for {members} members",
+                f"try: make bench TABLES={members}",
+            )
+            raise SandboxError(
+                what, "with tables_per_member each of them has tables of its own", step
+            )
         self.ship_scripts(session)
         return super().prepare(session, log)
 
@@ -271,7 +324,9 @@ class Sysbench(SysbenchLoad):
         if self.tables == "oltp":
             return PreparedData("oltp", parameters.tables, parameters.rows_per_table)
         hashed = hashlib.sha256((self.text or "").encode()).hexdigest()
-        return PreparedData("lua", parameters.tables, parameters.rows_per_table, f"{self.script} {hashed[:12]}")
+        return PreparedData(
+            "lua", parameters.tables, parameters.rows_per_table, f"{self.script} {hashed[:12]}"
+        )
 
     def make_data(self, session: Session, log: Path) -> None:
         """A script that cleans up removes what it made before; it fails where there is nothing."""
@@ -282,13 +337,21 @@ class Sysbench(SysbenchLoad):
 
     def progress(self, line: str, seconds: float) -> str | None:
         """Which table is made, and the time so far."""
-        return f"{line.rstrip('.')} ({seconds:.0f} s)" if line.startswith(("Creating", "Inserting")) else None
+        return (
+            f"{line.rstrip('.')} ({seconds:.0f} s)"
+            if line.startswith(("Creating", "Inserting"))
+            else None
+        )
 
     def prepare_argv(self, session: Session, command: str) -> list[str]:
-        """The script makes its own tables, ours the standard ones; by default sysbench seeds with the time."""
+        """The script makes its own tables, ours the standard ones; by default sysbench seeds with
+        the time.
+        """
         parameters, writer = session.parameters, session.writer
         if self.tables == "oltp":
-            argv = self._argv(PREPARE_OLTP, writer, parameters, min(parameters.tables, MOST_PREPARE_THREADS))
+            argv = self._argv(
+                PREPARE_OLTP, writer, parameters, min(parameters.tables, MOST_PREPARE_THREADS)
+            )
         else:
             argv = self._argv(self._path, writer, parameters, parameters.threads)
         return [*argv, f"--rand-seed={prepared.ROWS_SEED}", command]
@@ -304,7 +367,12 @@ class Sysbench(SysbenchLoad):
         parameters = session.parameters
         # Where our script draws the keys, sysbench only supplies uniform numbers.
         drawn_by = "uniform" if parameters.distribution == "zipfian" else parameters.distribution
-        options = ["--percentile=95", "--histogram", f"--rand-type={drawn_by}", f"--rand-seed={seed}"]
+        options = [
+            "--percentile=95",
+            "--histogram",
+            f"--rand-type={drawn_by}",
+            f"--rand-seed={seed}",
+        ]
         if parameters.rate_per_s is not None:
             options.append(f"--rate={parameters.rate_per_s}")
         if session.entry.multiplexes or self.db_ps_mode == "disable":
@@ -331,7 +399,9 @@ class Sysbench(SysbenchLoad):
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
     def wrapped(self, session: Session) -> Mapping[str, str]:
-        """The script around it: sysbench 1.0 has no Zipf's distribution, and knows nothing of several members."""
+        """The script around it: sysbench 1.0 has no Zipf's distribution, and knows nothing of
+        several members.
+        """
         before = [_lua("zipfian")] if session.parameters.distribution == "zipfian" else []
         if session.entry.others:
             before.append(_SYSBENCH_RUN)
@@ -344,7 +414,9 @@ class Sysbench(SysbenchLoad):
             after += ["conflict_codes", "members"]
         return list(map(_lua, after))
 
-    def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
+    def _argv(
+        self, script: str, entry: EntryPoint, parameters: Parameters, threads: int
+    ) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
         options = {} if script == PREPARE_OLTP else self.script_options
         return [
@@ -356,7 +428,8 @@ class Sysbench(SysbenchLoad):
 
 
 def wrapper(script: str, before: Sequence[str], after: Sequence[str]) -> Mapping[str, str]:
-    """Files (path → text) whose WRAPPER runs a script between others; none where there are no others.
+    """Files (path → text) whose WRAPPER runs a script between others; none where there are no
+    others.
 
     ``script``: a name that sysbench knows, or a path in the client node; the others are text.
     """
@@ -379,10 +452,16 @@ def script_of(name: str, text: str) -> Sysbench:
 
 
 def _knows(session: Session, option: str) -> bool:
-    """Whether the client node's sysbench has an option: 1.0 always gives its threads 30 s to connect."""
+    """Whether the client node's sysbench has an option: 1.0 always gives its threads 30 s to
+    connect.
+    """
     known = option in session.stack.run(session.client, ["sysbench", "--help"]).stdout
     if not known:
         session.on_event(
-            Progress("load", f"this sysbench has no {option}; it gives its threads {INIT_TIMEOUT_S} s to connect")
+            Progress(
+                "load",
+                f"this sysbench has no {option}; it gives its threads {INIT_TIMEOUT_S} s to"
+                " connect",
+            )
         )
     return known

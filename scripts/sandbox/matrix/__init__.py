@@ -1,1 +1,3 @@
-"""A matrix: from its file to its verdicts. Definition, selection, schedule, estimate, dataset, stack pool, runner."""
+"""A matrix: from its file to its verdicts. Definition, selection, schedule, estimate, dataset,
+stack pool, runner.
+"""

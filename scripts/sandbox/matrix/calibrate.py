@@ -23,7 +23,9 @@ class KnownNoise:
     """Where it is kept."""
 
 
-def a_against_a(profile: str, workload: str, threads: int, seconds: int, warmup: int, pairs: int) -> Selection:
+def a_against_a(
+    profile: str, workload: str, threads: int, seconds: int, warmup: int, pairs: int
+) -> Selection:
     """One cell, with itself as the canary. Seconds: per run."""
     matrix = Matrix(
         name="calibrate",

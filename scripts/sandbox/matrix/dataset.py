@@ -1,4 +1,6 @@
-"""The data of the stacks of a matrix: made once, kept as a snapshot, restored for every stack that starts."""
+"""The data of the stacks of a matrix: made once, kept as a snapshot, restored for every stack that
+starts.
+"""
 
 import hashlib
 import json
@@ -27,12 +29,16 @@ from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up
 
 _MADE = 2
-"""Of the way in which data is made and kept: one more where what was kept before must be made again."""
+"""Of the way in which data is made and kept: one more where what was kept before must be made
+again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The data that a stack is restored from: the plan of the stack it is made on, and the loads that need it."""
+    """The data that a stack is restored from: the plan of the stack it is made on, and the loads
+    that need it.
+    """
 
     key: str
     plan: Plan
@@ -43,7 +49,9 @@ class Dataset:
         return usable(docker, self.plan, self.key) is not None
 
 
-def dataset_of(plan: Plan, loads: Sequence[RunRequest], plans: Callable[[PlanRequest], Plan]) -> Dataset | None:
+def dataset_of(
+    plan: Plan, loads: Sequence[RunRequest], plans: Callable[[PlanRequest], Plan]
+) -> Dataset | None:
     """The dataset for a stack of a plan with these loads; None if the stack cannot be restored."""
     request = data_request(plan)
     if request is None:
@@ -53,7 +61,8 @@ def dataset_of(plan: Plan, loads: Sequence[RunRequest], plans: Callable[[PlanReq
 
 
 def needing_data(benches: Iterable[RunRequest]) -> list[RunRequest]:
-    """One load for each piece of data that can be kept; if two need different data in one place, the first.
+    """One load for each piece of data that can be kept; if two need different data in one place,
+    the first.
 
     Data that a load consumes is made again for each phase, so it is not kept.
     """
@@ -70,12 +79,21 @@ def needs_kept(benches: Iterable[RunRequest]) -> list[PreparedData]:
 
 
 def data_key(stack: str, benches: Sequence[RunRequest]) -> str:
-    """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its hash)."""
-    identity = [stack, _MADE, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
+    """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its
+    hash).
+    """
+    identity = [
+        stack,
+        _MADE,
+        ROWS_SEED,
+        *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches)),
+    ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
-def prepare_data(stack: RunningStack, benches: Sequence[RunRequest], on_event: Callable[[Event], None]) -> None:
+def prepare_data(
+    stack: RunningStack, benches: Sequence[RunRequest], on_event: Callable[[Event], None]
+) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
     Raises MachineError if it cannot be made.
@@ -92,15 +110,20 @@ def prepare_data(stack: RunningStack, benches: Sequence[RunRequest], on_event: C
 
 
 def first_start(name: str, base_directories: Mapping[str, Plan]) -> UpOptions:
-    """A start from base data directories if this machine has them, never from a snapshot of the stack itself."""
-    return UpOptions(name, restore=True, base_directories_only=True, base_directories=lambda: base_directories)
+    """A start from base data directories if this machine has them, never from a snapshot of the
+    stack itself.
+    """
+    return UpOptions(
+        name, restore=True, base_directories_only=True, base_directories=lambda: base_directories
+    )
 
 
 @dataclass
 class DatasetMaker:
     """Makes the datasets that this machine does not have, on a temporary stack (``name``).
 
-    ``on_event``: takes that stack's events; ``note``: shows a line that stays; ``progress``: shows a stack that starts.
+    ``on_event``: takes that stack's events; ``note``: shows a line that stays; ``progress``: shows
+    a stack that starts.
     """
 
     name: str
@@ -110,7 +133,9 @@ class DatasetMaker:
     docker: Docker
 
     def make_all(self, datasets: Iterable[Dataset]) -> bool:
-        """Whether all datasets are here now; if one cannot be made, every stack has to make its own data."""
+        """Whether all datasets are here now; if one cannot be made, every stack has to make its own
+        data.
+        """
         try:
             for dataset in {each.key: each for each in datasets}.values():
                 self._ensure(dataset)
@@ -123,7 +148,9 @@ class DatasetMaker:
         wait = "another matrix is making the same data; waiting for it"
         with locked(f"snapshot-{dataset.key}", lambda: self.note(wait)):
             if not dataset.is_here(self.docker):
-                self.note(f"data on {dataset.plan.profile}: made once, kept, restored for every stack")
+                self.note(
+                    f"data on {dataset.plan.profile}: made once, kept, restored for every stack"
+                )
                 self._down()  # left by a killed matrix
                 try:
                     self._make(dataset)
@@ -134,7 +161,11 @@ class DatasetMaker:
         options = first_start(self.name, planned_base_directories(dataset.plan))
         with self.progress() as progress:
             started = up(dataset.plan, options, progress, self.docker)
-        prepare_data(started.stack, [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads], self.on_event)
+        prepare_data(
+            started.stack,
+            [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads],
+            self.on_event,
+        )
         take_stopped(started.stack, Wish(dataset.key, started.uuid, fresh=False))
 
     def _down(self) -> None:

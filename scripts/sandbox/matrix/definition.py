@@ -1,4 +1,6 @@
-"""A matrix file: factors, their levels, and the cells that they make; pure data, nothing runs here."""
+"""A matrix file: factors, their levels, and the cells that they make; pure data, nothing runs
+here.
+"""
 
 import hashlib
 import itertools
@@ -11,7 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from sandbox.judge.verdict import MOST_BLOCKS
-from sandbox.measure.run_checks import Condition, LevelsByFactor, OfCells, level_name, levels_by_factor
+from sandbox.measure.run_checks import (
+    Condition,
+    LevelsByFactor,
+    OfCells,
+    level_name,
+    levels_by_factor,
+)
 from sandbox.profile.images import Text
 from sandbox.profile.plan import PlanRequest, UserFile
 from sandbox.record.manifest import Adjustment, Depth
@@ -26,7 +34,9 @@ Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SE
 
 
 class MisplacedError(ValueError):
-    """An error of a matrix as a whole; ``place``: where in the file, as pydantic's ``loc`` of a single key."""
+    """An error of a matrix as a whole; ``place``: where in the file, as pydantic's ``loc`` of a
+    single key.
+    """
 
     def __init__(self, text: str, *place: int | str) -> None:
         super().__init__(text)
@@ -34,15 +44,20 @@ class MisplacedError(ValueError):
 
 
 Faults = Annotated[
-    list[str | dict[str, Any]], BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value)
+    list[str | dict[str, Any]],
+    BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
 ]
 """A single name or step is a list of one."""
-Texts = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+Texts = Annotated[
+    list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+]
 """A single text is a list of one."""
 
 
 class Change(BaseModel):
-    """The changes of a level. Keys not given stay; lists (``faults``, too) and ``options`` add up, others replace."""
+    """The changes of a level. Keys not given stay; lists (``faults``, too) and ``options`` add up,
+    others replace.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     profile: Text | None = None
@@ -61,7 +76,9 @@ class Change(BaseModel):
     image: Text | None = None
     """A local image, or its ``sha256:…``, instead of the database's."""
     apart: str | None = None
-    """Levels with another word here get a stack of their own, even if nothing else distinguishes them."""
+    """Levels with another word here get a stack of their own, even if nothing else distinguishes
+    them.
+    """
     isolation: Isolation | None = None
     init: str | None = None
     """SQL that runs once on the writer when it is ready."""
@@ -69,21 +86,28 @@ class Change(BaseModel):
     workload: str | None = None
     """A name, or a path that ends in .lua or .sql."""
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Options of the workload, such as ``warehouses``; as a factor, ``option.warehouses: [1, 10]``."""
+    """Options of the workload, such as ``warehouses``; as a factor, ``option.warehouses: [1,
+    10]``.
+    """
     threads: int | None = Field(default=None, ge=1)
     rate: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
     tables: int | None = Field(default=None, ge=1)
     dist: str | None = None
     faults: Faults | None = None
-    """What breaks, in time: names of fault profiles, faults or actions, or steps as a fault profile has them.
+    """What breaks, in time: names of fault profiles, faults or actions, or steps as a fault profile
+    has them.
 
     ``{named: hang, target: proxy}`` is a name with a target of its own.
     """
     target: Text | None = None
-    """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is of those alone."""
+    """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is
+    of those alone.
+    """
     load: Literal["idle", "loaded"] | None = None
-    """Beside the prober of a cell with faults: the workload at half of what the stack reaches, or its data alone."""
+    """Beside the prober of a cell with faults: the workload at half of what the stack reaches, or
+    its data alone.
+    """
     transaction: bool | None = None
     """Whether each write of the prober is BEGIN, INSERT and COMMIT; else it commits by itself."""
 
@@ -92,10 +116,14 @@ class Change(BaseModel):
         given = {name: getattr(self, name) for name in self.model_fields_set}
         options = {**base.options, **self.options}
         lists = {"add": [*base.add, *self.add], "set": [*base.set, *self.set]}
-        return base.model_copy(update={**given, **lists, "options": options, **self._breaks_over(base)})
+        return base.model_copy(
+            update={**given, **lists, "options": options, **self._breaks_over(base)}
+        )
 
     def _breaks_over(self, base: "Change") -> dict[str, Any]:
-        """The faults of both, each name with the target beside it; a target alone is of every name before and after."""
+        """The faults of both, each name with the target beside it; a target alone is of every name
+        before and after.
+        """
         if self.faults:
             own = _aimed(self.faults, self.target) if self.target else self.faults
             return {"faults": [*(base.faults or ()), *own], "target": base.target}
@@ -113,7 +141,19 @@ OPTION_FACTOR = "option."
 """Prefix of a workload option's name, for a factor that is a list of its values."""
 
 STACK_FIELDS = (
-    *("expression", "set", "cpus", "memory", "cpuset", "disk", "external", "image", "apart", "isolation", "init"),
+    *(
+        "expression",
+        "set",
+        "cpus",
+        "memory",
+        "cpuset",
+        "disk",
+        "external",
+        "image",
+        "apart",
+        "isolation",
+        "init",
+    ),
 )
 """Changes that need another stack."""
 
@@ -128,7 +168,8 @@ LOAD_FIELDS = (
 
 
 class Expected(OfCells):
-    """Between which values, in the metric's unit, the median of a metric is expected in those cells.
+    """Between which values, in the metric's unit, the median of a metric is expected in those
+    cells.
 
     ``tolerance``: how far outside a median still is as expected.
     """
@@ -147,7 +188,9 @@ class Expected(OfCells):
 
 
 class Matrix(BaseModel):
-    """A file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: enough for one difference."""
+    """A file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: enough for
+    one difference.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
@@ -161,7 +204,9 @@ class Matrix(BaseModel):
     factors: dict[str, dict[str, Change]] = Field(min_length=1)
     exclude: list[LevelsByFactor] = Field(default_factory=list)
     baseline: dict[str, str]
-    """Of a list of levels in the file, the first that can run here; the others are in ``baseline_else``."""
+    """Of a list of levels in the file, the first that can run here; the others are in
+    ``baseline_else``.
+    """
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
     expected: list[Expected] = Field(default_factory=list)
@@ -179,7 +224,9 @@ class Matrix(BaseModel):
     def _factors(cls, given: Any) -> Any:
         if not isinstance(given, Mapping):
             return given
-        return {level_name(name): _levels(level_name(name), levels) for name, levels in given.items()}
+        return {
+            level_name(name): _levels(level_name(name), levels) for name, levels in given.items()
+        }
 
     @model_validator(mode="before")
     @classmethod
@@ -193,7 +240,10 @@ class Matrix(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
-        baselines = {name: [level, *self.baseline_else.get(name, [])] for name, level in self.baseline.items()}
+        baselines = {
+            name: [level, *self.baseline_else.get(name, [])]
+            for name, level in self.baseline.items()
+        }
         self._known(baselines, "baseline")
         for position, rule in enumerate(self.exclude):
             self._known(rule, "exclude", position)
@@ -208,10 +258,13 @@ class Matrix(BaseModel):
         if size > LARGEST_MATRIX:
             raise ValueError(f"{size} cells; the largest matrix has {LARGEST_MATRIX}")
         if not all(cell.change.profile for cell in self.all_cells()):
-            raise ValueError("some cell has no profile: give one under common, or in every level of a factor")
+            raise ValueError(
+                "some cell has no profile: give one under common, or in every level of a factor"
+            )
         if self.depth != "restart" and any(cell.change.faults for cell in self.all_cells()):
             raise MisplacedError(
-                "a matrix with faults has depth: restart, since each trial needs a fresh stack", "depth"
+                "a matrix with faults has depth: restart, since each trial needs a fresh stack",
+                "depth",
             )
         return self
 
@@ -220,30 +273,43 @@ class Matrix(BaseModel):
         seen: set[tuple[str, str]] = set()
         for position, each in enumerate(self.expected):
             self._known(each.where, "expected", position, "where")
-            cells = {(cell.name, each.metric) for cell in self.all_cells() if each.holds_for(cell.levels)}
+            cells = {
+                (cell.name, each.metric) for cell in self.all_cells() if each.holds_for(cell.levels)
+            }
             if not cells:
                 raise MisplacedError("no cell has these levels", "expected", position, "where")
             if twice := sorted(cells & seen):
-                raise MisplacedError(f"{twice[0][0]} has two expectations of {each.metric}", "expected", position)
+                raise MisplacedError(
+                    f"{twice[0][0]} has two expectations of {each.metric}", "expected", position
+                )
             seen |= cells
 
     def _distinct(self, factor: str) -> None:
-        """Cells with the same name would share a folder; on some file systems ``A`` and ``a`` are the same name too."""
+        """Cells with the same name would share a folder; on some file systems ``A`` and ``a`` are
+        the same name too.
+        """
         folders: dict[str, str] = {}
         for level in self.factors[factor]:
             other = folders.setdefault(_slug(f"{factor}-{level}").lower(), level)
             if other != level:
                 raise MisplacedError(
-                    f"{factor}: the levels '{other}' and '{level}' would share a folder, which is named after their "
-                    f"letters and digits; give them names, as in {factor}: {{one: {{…}}, another: {{…}}}}",
-                    "factors", factor, level,
-                )  # fmt: skip
+                    f"{factor}: the levels '{other}' and '{level}' would share a folder, which is"
+                    f" named after their letters and digits; give them names, as in {factor}:"
+                    " {one: {…}, another: {…}}",
+                    "factors",
+                    factor,
+                    level,
+                )
 
     def _known(self, rule: Mapping[str, list[str]], *place: int | str) -> None:
         for factor, levels in rule.items():
             known = self.factors.get(factor)
             if known is None:
-                raise MisplacedError(f"there is no factor '{factor}'; known: {', '.join(self.factors)}", *place, factor)
+                raise MisplacedError(
+                    f"there is no factor '{factor}'; known: {', '.join(self.factors)}",
+                    *place,
+                    factor,
+                )
             for level in levels:
                 if level not in known:
                     text = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
@@ -253,16 +319,26 @@ class Matrix(BaseModel):
         """Every combination of levels that no exclusion rules out, in the order of the file."""
         for combination in itertools.product(*self.factors.values()):
             chosen = dict(zip(self.factors, combination, strict=True))
-            if not any(all(chosen[factor] in levels for factor, levels in rule.items()) for rule in self.exclude):
+            if not any(
+                all(chosen[factor] in levels for factor, levels in rule.items())
+                for rule in self.exclude
+            ):
                 changes = (self.factors[factor][level] for factor, level in chosen.items())
-                yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common.over(Change())))
+                yield Cell(
+                    chosen,
+                    reduce(
+                        lambda base, change: change.over(base), changes, self.common.over(Change())
+                    ),
+                )
 
     def conditions_of(self, cell: "Cell") -> tuple[Condition, ...]:
         """The conditions that the runs of a cell must meet."""
         return tuple(condition for condition in self.conditions if condition.holds_for(cell.levels))
 
     def with_baseline_among(self, runnable: Callable[["Cell"], bool]) -> "Matrix":
-        """The matrix with one baseline: from each list the first level with a cell that can run, else the first."""
+        """The matrix with one baseline: from each list the first level with a cell that can run,
+        else the first.
+        """
         able = [cell for cell in self.all_cells() if runnable(cell)]
         levels = {factor: {cell.levels[factor] for cell in able} for factor in self.baseline_else}
         chosen = {
@@ -270,10 +346,14 @@ class Matrix(BaseModel):
             for factor, others in self.baseline_else.items()
             if self.baseline[factor] not in levels[factor]
         }
-        return self.model_copy(update={"baseline": {**self.baseline, **chosen}, "baseline_else": {}})
+        return self.model_copy(
+            update={"baseline": {**self.baseline, **chosen}, "baseline_else": {}}
+        )
 
     def baseline_of(self, cell: "Cell") -> dict[str, str]:
-        """Levels of the cell that this one is compared with: the baseline's, and its own for every other factor."""
+        """Levels of the cell that this one is compared with: the baseline's, and its own for every
+        other factor.
+        """
         return {**cell.levels, **self.baseline}
 
 
@@ -291,7 +371,9 @@ class Cell:
 
     @cached_property
     def stack_key(self) -> tuple[object, ...]:
-        """Cells with the same key can run on one stack, one after the other; one with a fault runs on its own."""
+        """Cells with the same key can run on one stack, one after the other; one with a fault runs
+        on its own.
+        """
         own = (self.name,) if self.change.faults else ()
         return (*(str(getattr(self.change, name)) for name in STACK_FIELDS), *own)
 
@@ -306,7 +388,9 @@ class Cell:
         change = self.change
         sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
         init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
-        limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "external", "image"})
+        limits = change.model_dump(
+            include={"cpus", "memory", "cpuset", "disk", "external", "image"}
+        )
         return PlanRequest(change.expression, self.assignments, init=init, **limits)
 
     @property
@@ -323,15 +407,22 @@ def _aimed(faults: Faults, target: str) -> Faults:
 
 def _aimed_again(faults: Faults, target: str) -> Faults:
     """Each name that has a target, with this one instead."""
-    return [{**each, "target": target} if isinstance(each, dict) and "named" in each else each for each in faults]
+    return [
+        {**each, "target": target} if isinstance(each, dict) and "named" in each else each
+        for each in faults
+    ]
 
 
 def _levels(factor: str, given: Any) -> Any:
-    """Levels as a mapping; the short form is a list of values of the key that the factor is named after."""
+    """Levels as a mapping; the short form is a list of values of the key that the factor is named
+    after.
+    """
     names = [level_name(value) for value in given] if isinstance(given, list | Mapping) else []
     for name in names:
         if names.count(name) > 1:
-            raise MisplacedError(f"factor {factor} has the level '{name}' twice", "factors", factor, name)
+            raise MisplacedError(
+                f"factor {factor} has the level '{name}' twice", "factors", factor, name
+            )
     if isinstance(given, list):
         option = factor.removeprefix(OPTION_FACTOR)
         if option != factor:

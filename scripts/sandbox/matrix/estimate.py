@@ -1,4 +1,6 @@
-"""How long a matrix takes, before it starts or resumes: its own schedule, added up from known durations."""
+"""How long a matrix takes, before it starts or resumes: its own schedule, added up from known
+durations.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +18,12 @@ from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.store import readable_results
 from sandbox.stack.engine import Docker
 
-# Measured on a two-core machine; the time that this host took for its last matrices corrects them (`known_pace`).
+# Measured on a two-core machine; the time that this host took for its last matrices corrects them
+# (`known_pace`).
 RUN_OVERHEAD_S = 0.6
-"""Per run: settings proved, servers asked before and after, sampler and load started, record saved."""
+"""Per run: settings proved, servers asked before and after, sampler and load started, record
+saved.
+"""
 THREAD_S = 0.006
 """Per thread and phase: connecting, and ending the transaction under way when the time is up."""
 PROXIED_THREAD_S = 0.013
@@ -33,10 +38,11 @@ _LEAST_PACE, _MOST_PACE = 0.1, 10.0
 
 @dataclass(frozen=True)
 class Typical:
-    """Seconds that a topology takes. ``start_s``: per stack, from its data to ready, and its removal.
+    """Seconds that a topology takes. ``start_s``: per stack, from its data to ready, and its
+    removal.
 
-    ``cold_start_s``: the same from scratch; ``keep_data_s``: per dataset, the stack that it is made on, from scratch to
-    ready, its removal, and the copy; ``trial``: of its faults.
+    ``cold_start_s``: the same from scratch; ``keep_data_s``: per dataset, the stack that it is made
+    on, from scratch to ready, its removal, and the copy; ``trial``: of its faults.
     """
 
     start_s: float
@@ -54,7 +60,9 @@ TYPICAL = {
 ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.0, 8.5))
 
 
-def estimate(resolved: ResolvedMatrix, results: Path, docker: Docker, note: Callable[[str], None]) -> Estimate:
+def estimate(
+    resolved: ResolvedMatrix, results: Path, docker: Docker, note: Callable[[str], None]
+) -> Estimate:
     """How long the runs left take on this host, and whether an unfinished result is resumed.
 
     ``note``: shows a line about a result that cannot be read.
@@ -118,7 +126,9 @@ def load_s(resolved: ResolvedMatrix, left: Iterable[ScheduledRun]) -> float:
 
 
 def overhead_s(resolved: ResolvedMatrix, left: Sequence[ScheduledRun]) -> float:
-    """Seconds of everything else: starting stacks with their data, runs, work to be done, trials."""
+    """Seconds of everything else: starting stacks with their data, runs, work to be done,
+    trials.
+    """
     starts = _Starts(resolved, left)
     seconds = 0.0
     checked = 0
@@ -144,7 +154,8 @@ class _Starts:
         for run in left:
             loads.setdefault(run.stack, []).append(run.of.load)
         self._kept = {
-            stack: {need.prefix: need.key for need in needs_kept(of_stack)} for stack, of_stack in loads.items()
+            stack: {need.prefix: need.key for need in needs_kept(of_stack)}
+            for stack, of_stack in loads.items()
         }
         self.data: dict[str, dict[str, str]] = {}
         """By stack, the data that it has, by prefix."""
@@ -189,7 +200,9 @@ def keeping_s(benches: Iterable[RunRequest], lasts: Typical) -> float:
 
 
 def _prepare_s(bench: RunRequest, data: dict[str, str]) -> float:
-    """Seconds to prepare the data: 0 if it is there already; once per phase if the load consumes it."""
+    """Seconds to prepare the data: 0 if it is there already; once per phase if the load consumes
+    it.
+    """
     need = bench.data_need
     if need is None:
         return 0.0
@@ -203,11 +216,12 @@ def _prepare_s(bench: RunRequest, data: dict[str, str]) -> float:
 
 
 def known_pace(manifests: Iterable[Manifest], host_class: str, trials: bool) -> float:
-    """The overhead of this host's newest complete matrices, as a multiple of the estimated one; 1: unknown.
+    """The overhead of this host's newest complete matrices, as a multiple of the estimated one; 1:
+    unknown.
 
-    Added up over several, since one topology or fault takes more than its estimate and the next one less.
-    ``manifests``: newest first; ``trials``: whether those of trials count, or those of benches. A figure of 0 or less
-    is ignored: that matrix ended before all of its load.
+    Added up over several, since one topology or fault takes more than its estimate and the next one
+    less. ``manifests``: newest first; ``trials``: whether those of trials count, or those of
+    benches. A figure of 0 or less is ignored: that matrix ended before all of its load.
     """
     ours = (part for part in _parts(manifests, host_class, trials) if _is_known(part))
     known = list(islice(ours, _PACED_BY))

@@ -23,7 +23,12 @@ from sandbox.profile.refusal import NEXT_STEP
 from sandbox.record.metrics import METRICS
 
 MATRICES = profile_folders("matrices")
-PARAMETERS = {"tables": "tables", "rows": "rows_per_table", "dist": "distribution", "rate": "rate_per_s"}
+PARAMETERS = {
+    "tables": "tables",
+    "rows": "rows_per_table",
+    "dist": "distribution",
+    "rate": "rate_per_s",
+}
 """Key of a change → parameter of a load."""
 _BOUNDS = {
     "seconds": (1, sys.maxsize),
@@ -35,14 +40,24 @@ _BOUNDS = {
 
 
 def matrix_path(word: str | None, folders: list[Path] = MATRICES) -> Path:
-    """The file of a name in ``profiles/matrices/``, or any path. Raises SandboxError (exit 2) for an unknown name."""
+    """The file of a name in ``profiles/matrices/``, or any path. Raises SandboxError (exit 2) for
+    an unknown name.
+    """
     known = yaml_files(folders)
     if not word:
-        raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={min(known)}")
+        raise SandboxError(
+            "no MATRIX was given",
+            f"known: {', '.join(known)}",
+            f"try: make matrix MATRIX={min(known)}",
+        )
     if "/" in word or word.endswith((".yaml", ".yml")):
         return Path(word)
     if word not in known:
-        raise SandboxError(f"there is no matrix '{word}'", did_you_mean(word, known), "try: make matrix MATRIX=quick")
+        raise SandboxError(
+            f"there is no matrix '{word}'",
+            did_you_mean(word, known),
+            "try: make matrix MATRIX=quick",
+        )
     return known[word]
 
 
@@ -122,7 +137,9 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
         refuse_repeated_keys(tree, partial(_wrong, path))
         return tree, data
     except (OSError, UnicodeDecodeError) as problem:
-        raise SandboxError(f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+        raise SandboxError(
+            f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}"
+        ) from problem
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         line = mark.line + 1 if mark else 1
@@ -133,7 +150,10 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     for position, each in enumerate(matrix.expected):
         if each.metric not in METRICS:
-            text = f"expected: there is no metric '{each.metric}'; {did_you_mean(each.metric, METRICS)}"
+            text = (
+                f"expected: there is no metric '{each.metric}';"
+                f" {did_you_mean(each.metric, METRICS)}"
+            )
             raise _wrong(path, line_of(tree, ("expected", position, "metric")), text)
     for position, name in enumerate(matrix.metrics):
         line = line_of(tree, ("metrics", position))
@@ -165,7 +185,9 @@ def _has_trial(matrix: Matrix, place: Place) -> bool:
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:
-    """Unknown words at any level are a mistake in the file, whereas a cell that cannot run is skipped."""
+    """Unknown words at any level are a mistake in the file, whereas a cell that cannot run is
+    skipped.
+    """
     library = load_library()
     for place, change in changes_of(matrix):
         profile = [change.profile] if change.profile else []
@@ -190,7 +212,9 @@ def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
 
 
 def _allowed(reason: Mapping[str, Any]) -> str:
-    """Pydantic's message, in our words; for an unknown key, the nearest one that is allowed there."""
+    """Pydantic's message, in our words; for an unknown key, the nearest one that is allowed
+    there.
+    """
     if reason["type"] != "extra_forbidden":
         return expected(reason).removeprefix("value error, ")
     *above, key = reason["loc"]
@@ -212,18 +236,24 @@ def _next_step(path: Path) -> str:
 
 
 def _refuse_unknown_terms(expression: str, library: Library) -> None:
-    """Raises SandboxError (exit 2) for an unknown term, or an invalid count or version of a known one.
+    """Raises SandboxError (exit 2) for an unknown term, or an invalid count or version of a known
+    one.
 
-    Combinations are not checked: a level may be impossible with some levels and possible with others.
+    Combinations are not checked: a level may be impossible with some levels and possible with
+    others.
     """
     for term in parse(expression):
         if term.name not in library.words():
-            raise SandboxError(f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP)
+            raise SandboxError(
+                f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP
+            )
         if term.name in library.components.names():
             _refuse_unknown_version(term, library)
         elif term.count or term.version:
             known = "only a component does; this is a setting or a named profile"
-            raise SandboxError(f"'{term.text}': '{term.name}' takes no count and no version", known, NEXT_STEP)
+            raise SandboxError(
+                f"'{term.text}': '{term.name}' takes no count and no version", known, NEXT_STEP
+            )
 
 
 def _refuse_unknown_assignments(text: str, library: Library) -> None:
@@ -238,14 +268,19 @@ def _refuse_unknown_assignments(text: str, library: Library) -> None:
 def _refuse_unknown_version(term: Term, library: Library) -> None:
     component = library.components.get(term.name)
     if term.count and not component.countable:
-        raise SandboxError(f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", NEXT_STEP)
+        raise SandboxError(
+            f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", NEXT_STEP
+        )
     key = component.spec.image or term.name
     if term.version and key in library.catalog.images:  # a replica has the image of its group
         library.catalog.images[key].resolve(key, term.version)
 
 
-def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], uses: Iterable[Collection[str]]) -> None:
-    """Raises SandboxError (exit 2) for a factor with a parameter that no load uses: its levels would be equal.
+def refuse_idle_factors(
+    factors: Mapping[str, Mapping[str, Change]], uses: Iterable[Collection[str]]
+) -> None:
+    """Raises SandboxError (exit 2) for a factor with a parameter that no load uses: its levels
+    would be equal.
 
     ``uses``: what each load uses, as `RunRequest.uses`.
     """

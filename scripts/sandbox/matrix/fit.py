@@ -45,7 +45,8 @@ class Plans:
         try:
             self(cell.plan_request)
         except SandboxError as error:
-            if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not the cell's fault
+            # A broken checkout is not the cell's fault.
+            if error.exit_code is not ExitCode.BAD_INPUT:
                 raise
             return error
         return None
@@ -78,7 +79,9 @@ def why_skipped(cell: CellWithLoad, plans: Plans) -> str | None:
 
 
 def _refuse_unfit(plan: Plan, load: Load, docker: Docker) -> None:
-    """Raises SandboxError for a load that cannot run on the stack, or a fault that it cannot have."""
+    """Raises SandboxError for a load that cannot run on the stack, or a fault that it cannot
+    have.
+    """
     kinds = {node.kind for node in plan.nodes}
     refuse_unfit(load.workload.workload, load.workload.name, kinds, plan.profile)
     if isinstance(load, TrialRequest):
@@ -93,7 +96,9 @@ def _refuse_targets(aims: Sequence[tuple[str, str]], plan: Plan, via: str | None
     With ``via``: one that no group has.
     """
     nodes = _nodes_of(plan)
-    groups = list(dict.fromkeys(node.group_index for node in nodes if node.is_server and node.group_index))
+    groups = list(
+        dict.fromkeys(node.group_index for node in nodes if node.is_server and node.group_index)
+    )
     if not groups:
         return
     for name, word in aims:
@@ -139,7 +144,11 @@ def _refuse_unable_kernel(faults: Sequence[str], plan: Plan, docker: Docker) -> 
     It is asked in the client's image. Where that is not here, or does not answer, nothing is known:
     then the trial itself is skipped.
     """
-    images = [node.choice.reference for node in plan.nodes if node.kind == "client" and node.choice.source == "local"]
+    images = [
+        node.choice.reference
+        for node in plan.nodes
+        if node.kind == "client" and node.choice.source == "local"
+    ]
     for image in images:
         kernel_lacks = partial(lacking, docker, image, identity("abilities"))
         for fault in faults:

@@ -59,8 +59,11 @@ def _with_one_baseline(matrix: Matrix, plans: Plans) -> Matrix:
     return matrix.with_baseline_among(lambda cell: not plans.reason(cell))
 
 
-def _refuse_mistyped_variables(matrix: Matrix, cells: Sequence[CellWithLoad], plans: Plans, path: Path) -> None:
-    """Raises SandboxError (exit 2), naming file and line, for a variable that no server of its cells knows.
+def _refuse_mistyped_variables(
+    matrix: Matrix, cells: Sequence[CellWithLoad], plans: Plans, path: Path
+) -> None:
+    """Raises SandboxError (exit 2), naming file and line, for a variable that no server of its
+    cells knows.
 
     If some know it, the cells of the others are skipped: a variable may come with a version, or
     leave with one.
@@ -161,7 +164,9 @@ class _Needs:
     loads: list[Load] = field(default_factory=list)
 
 
-def _stacks(cells: Iterable[ResolvedCell], canary_of: ResolvedCell, plans: Plans) -> Mapping[str, StackSpec]:
+def _stacks(
+    cells: Iterable[ResolvedCell], canary_of: ResolvedCell, plans: Plans
+) -> Mapping[str, StackSpec]:
     """Every stack by its name. The canary's has all the data that its baseline's has."""
     needs: dict[str, _Needs] = {}
     for cell in cells:
@@ -182,7 +187,9 @@ def _stack(name: str, needs: _Needs, plans: Plans) -> StackSpec:
 
 
 def need_baseline(resolved: ResolvedMatrix) -> None:
-    """Raises MachineError if no baseline can run here; if only some can, the rest is not compared."""
+    """Raises MachineError if no baseline can run here; if only some can, the rest is not
+    compared.
+    """
     lost = resolved.canary_of
     if lost.skipped:
         what = f"the baseline of the matrix {resolved.matrix.name} cannot run here"

@@ -1,4 +1,6 @@
-"""A matrix resolved for this machine: its cells with stack and load, and how long it takes. Pure."""
+"""A matrix resolved for this machine: its cells with stack and load, and how long it takes.
+Pure.
+"""
 
 import hashlib
 import json
@@ -32,7 +34,8 @@ _NOT_IN_KEY = {"title", "question", "note", "expected", "blocks"}
 class StackSpec:
     """One stack.
 
-    ``plan`` None: cannot be planned. ``dataset`` None: cannot be restored, so it makes its own data.
+    ``plan`` None: cannot be planned. ``dataset`` None: cannot be restored, so it makes its own
+    data.
     """
 
     name: str
@@ -144,7 +147,9 @@ class ResolvedMatrix:
         Comparisons of cells that can run here, times primary metrics.
         """
         judged = [
-            each for each in self.comparisons if each.cell not in self.skipped and each.baseline not in self.skipped
+            each
+            for each in self.comparisons
+            if each.cell not in self.skipped and each.baseline not in self.skipped
         ]
         return len(judged) * len(self.matrix.metrics)
 

@@ -17,11 +17,24 @@ from sandbox.record.store import ResultFolder, slug_of
 
 _FINAL = ("ok", "failed", "skipped")
 """A run with another status is repeated when the matrix resumes."""
-_AS_IN_THE_FILE = {"name", "title", "question", "note", "adjustment", "depth", "seconds", "metrics", "baseline"}
+_AS_IN_THE_FILE = {
+    "name",
+    "title",
+    "question",
+    "note",
+    "adjustment",
+    "depth",
+    "seconds",
+    "metrics",
+    "baseline",
+}
 
 
-def unfinished(resolved: ResolvedMatrix, known: Iterable[tuple[ResultFolder, Manifest]]) -> ResultFolder | None:
-    """The newest result of the same plan and host class, if it is unfinished and not ``afresh``; else None.
+def unfinished(
+    resolved: ResolvedMatrix, known: Iterable[tuple[ResultFolder, Manifest]]
+) -> ResultFolder | None:
+    """The newest result of the same plan and host class, if it is unfinished and not ``afresh``;
+    else None.
 
     ``known``: the results to choose from, newest first.
     """
@@ -58,11 +71,16 @@ def begin(resolved: ResolvedMatrix, results: Path) -> ResultFolder:
 
 
 def resume(resolved: ResolvedMatrix, result: ResultFolder) -> ResultFolder:
-    """The result, which now has the cells that can run now; a cell that has run stays in it even if it cannot."""
+    """The result, which now has the cells that can run now; a cell that has run stays in it even if
+    it cannot.
+    """
     before = part_of(result)
     after = matrix_part(resolved)
     ran = {run.rpartition(".")[0] for run in runs_done(result.manifest)}
-    cells = [cell.model_copy(update={"skipped": None}) if cell.name in ran else cell for cell in after.cells]
+    cells = [
+        cell.model_copy(update={"skipped": None}) if cell.name in ran else cell
+        for cell in after.cells
+    ]
     result.note(cells=cells, planned=before.planned | after.planned)
     return result
 
@@ -99,7 +117,9 @@ def matrix_part(resolved: ResolvedMatrix) -> MatrixPart:
         canary=resolved.canary,
         canary_workload=resolved.canary_of.change.workload or DEFAULT_WORKLOAD,
         expected=_expected(resolved),
-        planned={name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan},
+        planned={
+            name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan
+        },
     )
 
 
@@ -127,7 +147,12 @@ def part_of(result: ResultFolder) -> MatrixPart:
     part = result.manifest.matrix
     if part is None:
         what = f"{result.path.name} is not a matrix result"
-        raise SandboxError(what, "its manifest has no matrix part", "try: make list WHAT=results", ExitCode.INTERNAL)
+        raise SandboxError(
+            what,
+            "its manifest has no matrix part",
+            "try: make list WHAT=results",
+            ExitCode.INTERNAL,
+        )
     return part
 
 

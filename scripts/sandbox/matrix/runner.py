@@ -1,4 +1,6 @@
-"""Runs a resolved matrix: blocks in order, a record for each run as it ends; resumes where it stopped."""
+"""Runs a resolved matrix: blocks in order, a record for each run as it ends; resumes where it
+stopped.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,14 @@ from sandbox.matrix.estimate import load_s, overhead_s, runs_left
 from sandbox.matrix.resolved import Load, ResolvedMatrix
 from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
 from sandbox.matrix.schedule import ScheduledRun, schedule
-from sandbox.matrix.stack_pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
+from sandbox.matrix.stack_pool import (
+    StackPool,
+    StackStarter,
+    dead_soon,
+    death_message,
+    is_broken,
+    logs_of,
+)
 from sandbox.measure import in_client
 from sandbox.measure.bench import BENCH
 from sandbox.measure.execute import Procedure, execute, now
@@ -50,7 +59,9 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class MoreBlocks:
-    """An inconclusive gate adds blocks on the same stacks: blocks so far, blocks to come, and their seconds."""
+    """An inconclusive gate adds blocks on the same stacks: blocks so far, blocks to come, and their
+    seconds.
+    """
 
     so_far: int
     more: int
@@ -61,11 +72,15 @@ MatrixEvent = Event | Advance | MoreBlocks
 
 
 def run_matrix(
-    resolved: ResolvedMatrix, stacks: StackPool, results: Path, on_event: Callable[[MatrixEvent], None]
+    resolved: ResolvedMatrix,
+    stacks: StackPool,
+    results: Path,
+    on_event: Callable[[MatrixEvent], None],
 ) -> ResultFolder:
     """The finished result. Resumes what an earlier start left unfinished, unless ``afresh``.
 
-    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can run at all.
+    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can
+    run at all.
     """
     earlier = unfinished(resolved, readable_results(results, lambda _: None))
     result = resume(resolved, earlier) if earlier else begin(resolved, results)
@@ -85,7 +100,11 @@ class _Runner:
     """One matrix under way."""
 
     def __init__(
-        self, resolved: ResolvedMatrix, stacks: StackPool, result: ResultFolder, on_event: Callable[[MatrixEvent], None]
+        self,
+        resolved: ResolvedMatrix,
+        stacks: StackPool,
+        result: ResultFolder,
+        on_event: Callable[[MatrixEvent], None],
     ) -> None:
         self.resolved = resolved
         self.stacks = stacks
@@ -98,7 +117,9 @@ class _Runner:
         self.stack_of_cell = {cell.name: cell.stack for cell in resolved.cells.values()}
         self.stack_of_cell[CANARY] = CANARY
         self.must_be_like = dict(self.stack_of_cell)
-        """By cell, the stack of what it is compared with; for a baseline its own, which may have been restarted."""
+        """By cell, the stack of what it is compared with; for a baseline its own, which may have
+        been restarted.
+        """
         for each in [*part.comparisons, part.canary]:
             self.must_be_like[each.cell] = self.stack_of_cell[each.baseline]
         self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
@@ -123,7 +144,9 @@ class _Runner:
                 return
 
     def _save_lost(self) -> None:
-        """A record for each missing run of a cell that ran at an earlier start and cannot now: the reason is in it."""
+        """A record for each missing run of a cell that ran at an earlier start and cannot now: the
+        reason is in it.
+        """
         skipped = self.resolved.skipped
         done = runs_done(self.result.manifest)
         begun = {cell.name for cell in self.part.cells if cell.name in skipped and not cell.skipped}
@@ -134,7 +157,9 @@ class _Runner:
                 self._without_stack(run, error, {}, None)
 
     def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
-        """False if the environment ends a gate. A trial that measured the host is repeated, last in its block."""
+        """False if the environment ends a gate. A trial that measured the host is repeated, last in
+        its block.
+        """
         ahead = list(left)
         again: set[str] = set()
         while ahead:
@@ -185,7 +210,9 @@ class _Runner:
         self.result.note(overhead_s=round(spent_s, 1), estimated_overhead_s=round(estimated_s, 1))
 
     def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
-        """Starts all stacks before the first slice; one that fails is tried again by its runs, or ends a gate."""
+        """Starts all stacks before the first slice; one that fails is tried again by its runs, or
+        ends a gate.
+        """
         first_runs = {run.stack: run for run in reversed(left)}
         for stack in sorted(first_runs):
             self.on_event(Progress("start", stack))
@@ -200,7 +227,9 @@ class _Runner:
         return True
 
     def _one(self, run: ScheduledRun) -> Record:
-        """A run that leaves a record, whatever its outcome; none if the engine is gone: the run is then repeated."""
+        """A run that leaves a record, whatever its outcome; none if the engine is gone: the run is
+        then repeated.
+        """
         stack: RunningStack | None = None
         try:
             stack = self._ready(run)
@@ -222,16 +251,27 @@ class _Runner:
         return record
 
     def _ready(self, run: ScheduledRun) -> RunningStack:
-        """The run's stack. At depth ``restart`` it is the only one up, and was started for this block."""
-        if self.resolved.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
+        """The run's stack. At depth ``restart`` it is the only one up, and was started for this
+        block.
+        """
+        if self.resolved.matrix.depth == "restart" and self.stack_of_block != (
+            run.stack,
+            run.block,
+        ):
             self.stacks.discard_all()
             self.stack_of_block = (run.stack, run.block)
         return self.stacks.ready(run.stack)
 
     def _without_stack(
-        self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
+        self,
+        run: ScheduledRun,
+        error: SandboxError,
+        dead: Mapping[str, str],
+        stack: RunningStack | None,
     ) -> Record:
-        """The record of a run whose stack was unavailable, or had died before it; with the logs of what failed."""
+        """The record of a run whose stack was unavailable, or had died before it; with the logs of
+        what failed.
+        """
         reason = death_message(dead) or f"{error.what}: {error.known}"
         folder = self.result.start_run(run.cell, run.block)
         files: dict[str, str] = {}
@@ -259,8 +299,12 @@ class _Runner:
         try:
             figures = ask_script(stack, client, in_client.__name__, "host_check", None)
         except TimeoutError as late:
-            raise MachineError("the host check did not end", str(late), "try: make doctor") from late
-        self.result.note(host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)])
+            raise MachineError(
+                "the host check did not end", str(late), "try: make doctor"
+            ) from late
+        self.result.note(
+            host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)]
+        )
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
@@ -274,11 +318,17 @@ class _Runner:
         return record
 
     def _carried_out(
-        self, run: ScheduledRun, stack: RunningStack, asked: AnyRequest, procedure: Procedure[AnyRequest, AnyRun]
+        self,
+        run: ScheduledRun,
+        stack: RunningStack,
+        asked: AnyRequest,
+        procedure: Procedure[AnyRequest, AnyRun],
     ) -> Record:
         opening = open_stack(stack, asked, self.on_event)
         if opening.down_at_start:
-            raise MachineError("its stack is incomplete", death_message(opening.down_at_start), "try: make doctor")
+            raise MachineError(
+                "its stack is incomplete", death_message(opening.down_at_start), "try: make doctor"
+            )
         opened = procedure.begin(opening, RunPlace(self.result, run.cell, run.block, now()))
         opened.environment = self.machines.get(run.stack, opened.environment)
         return execute(opened, procedure, self.result)
@@ -290,12 +340,15 @@ class _Runner:
         refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
         if refused:
             return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
-        if run.stack not in self.variables:  # cells that came before their baseline are compared with it now
+        # Cells that came before their baseline are compared with it now.
+        if run.stack not in self.variables:
             self._compare_earlier()
         return self._failed_if_unlike(record)
 
     def _compare_earlier(self) -> None:
-        """Reads the variables of every variant with a good record, and compares all saved records."""
+        """Reads the variables of every variant with a good record, and compares all saved
+        records.
+        """
         records, _ = self.result.readable_records()
         for record in records:
             if record.status == "ok":
@@ -328,7 +381,9 @@ class _Runner:
 
 
 def _log_of_failed_start(error: NotReadyError, folder: Path) -> dict[str, str]:
-    """Keeps the log of the node that did not get ready; returns its entry in the record's list of files."""
+    """Keeps the log of the node that did not get ready; returns its entry in the record's list of
+    files.
+    """
     file = f"logs/{error.node}.log"
     (folder / "logs").mkdir()
     (folder / file).write_text("\n".join(error.log) + "\n", encoding="utf-8")
@@ -351,7 +406,11 @@ class _MatrixProgress:
     @property
     def interrupted(self) -> SandboxError:
         return SandboxError(
-            f"interrupted after {self.done} of {self.runs} runs" if self.runs else "interrupted before the first run",
+            (
+                f"interrupted after {self.done} of {self.runs} runs"
+                if self.runs
+                else "interrupted before the first run"
+            ),
             "every run that ended is saved, and every stack of the matrix is removed",
             "try: the same command again   (it resumes from there)",
             ExitCode.INTERRUPTED,
@@ -365,9 +424,11 @@ def start(
     note: Callable[[str], None],
     progress: Callable[[], AbstractContextManager[OnEvent]],
 ) -> ResultFolder:
-    """Runs the matrix on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
+    """Runs the matrix on its own stacks. ``note``: shows a line that stays; ``progress``: shows a
+    starting stack.
 
-    Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of saved runs.
+    Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of
+    saved runs.
     """
     docker = Docker()
     at = _MatrixProgress(on_event)
@@ -390,8 +451,11 @@ def start(
             raise
         known = f"{error.known}; {at.done} of {at.runs} runs are saved"
         goes_on = "" if resolved.gate else " (it resumes from there)"
-        raise MachineError(error.what, known, f"{error.next_step}; then the same command again{goes_on}") from error
+        raise MachineError(
+            error.what, known, f"{error.next_step}; then the same command again{goes_on}"
+        ) from error
     except SandboxError as error:
         if error.exit_code is not ExitCode.INTERRUPTED:
             raise
-        raise at.interrupted from None  # while a stack was starting, whose error knows only that stack
+        # While a stack was starting, whose error knows only that stack.
+        raise at.interrupted from None

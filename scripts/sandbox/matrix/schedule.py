@@ -26,7 +26,9 @@ class ScheduledRun:
         return f"{self.cell}.{self.block}"
 
 
-def schedule(resolved: ResolvedMatrix, blocks: int, seed: int, first: int = 1) -> list[ScheduledRun]:
+def schedule(
+    resolved: ResolvedMatrix, blocks: int, seed: int, first: int = 1
+) -> list[ScheduledRun]:
     """Randomized complete blocks from the ``first`` on (docs/statistics.md, rules 1 and 2).
 
     A seed gives one order. At depth ``slices`` all stacks are up: the cells that differ only in

@@ -85,7 +85,9 @@ def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
     for factor, levels in only_pieces(only, _example(matrix)):
         if levels is None or factor not in matrix.factors:
             known = did_you_mean(factor, matrix.factors)
-            raise SandboxError(f"ONLY: the matrix {matrix.name} has no factor '{factor}'", known, _example(matrix))
+            raise SandboxError(
+                f"ONLY: the matrix {matrix.name} has no factor '{factor}'", known, _example(matrix)
+            )
         asked[factor] = [*asked.get(factor, []), *levels.split(",")]
     return asked
 
@@ -96,7 +98,9 @@ def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[st
         for level in levels:
             if level not in matrix.factors[factor]:
                 known = did_you_mean(level, matrix.factors[factor])
-                raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, _example(matrix))
+                raise SandboxError(
+                    f"ONLY: factor {factor} has no level '{level}'", known, _example(matrix)
+                )
     chosen = {}
     for factor, levels in asked.items():
         kept = {*levels, matrix.baseline.get(factor)}
@@ -125,7 +129,8 @@ def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matri
     """The matrix with a level for each ``level@version`` of ``chosen`` that it lacks.
 
     `ONLY='proxy=proxysql@2.7.2'` repeats the level with another version of its first term.
-    ``chosen``: levels by factor. Raises SandboxError (exit 2) if the level adds no term that could have a version.
+    ``chosen``: levels by factor. Raises SandboxError (exit 2) if the level adds no term that could
+    have a version.
     """
     for factor, levels in chosen.items():
         for asked in levels:
@@ -166,7 +171,9 @@ def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: st
 
 def _versioned(change: Change, version: str, asked: str, command: str) -> Change:
     if change.add:
-        return change.model_copy(update={"add": [_of_version(change.add[0], version), *change.add[1:]]})
+        return change.model_copy(
+            update={"add": [_of_version(change.add[0], version), *change.add[1:]]}
+        )
     if change.profile:
         return change.model_copy(update={"profile": _of_version(change.profile, version)})
     what = f"ONLY: '{asked}': that level adds no term that could have a version"
@@ -175,7 +182,9 @@ def _versioned(change: Change, version: str, asked: str, command: str) -> Change
 
 
 def _of_version(expression: str, version: str) -> str:
-    """``proxysql+multiplexing`` → ``proxysql@2.7.2+multiplexing``; raises SandboxError (exit 2) for an invalid term."""
+    """``proxysql+multiplexing`` → ``proxysql@2.7.2+multiplexing``; raises SandboxError (exit 2) for
+    an invalid term.
+    """
     first = parse(expression)[0]
     rest = expression.partition("+")[1:]
     term = f"{first.name}{first.count or ''}@{version}"

@@ -1,4 +1,6 @@
-"""A smoke benchmark: a matrix of base and head, run until its gate is content, twice if it looks worse."""
+"""A smoke benchmark: a matrix of base and head, run until its gate is content, twice if it looks
+worse.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -129,7 +131,9 @@ def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
     server = plan.databases[0]
     document = compose_document(plan, PLACEHOLDER, Identity("smoke", ""))
     service = document["services"][server.name]
-    known = {str(volume).partition(":")[2].partition(":")[0] for volume in service.get("volumes", [])}
+    known = {
+        str(volume).partition(":")[2].partition(":")[0] for volume in service.get("volumes", [])
+    }
     known |= {str(path).partition(":")[0] for path in service.get("tmpfs", [])}
     stray = sorted(declared - known)
     if stray:
@@ -148,7 +152,10 @@ def _look(resolved: ResolvedMatrix, run: Run) -> ResultFolder:
     except SandboxError as error:
         if error.exit_code is not ExitCode.INTERRUPTED:
             raise
-        known = "every run that ended is saved, every stack is removed; an interrupted gate cannot be resumed"
+        known = (
+            "every run that ended is saved, every stack is removed; an interrupted gate cannot be"
+            " resumed"
+        )
         step = "try: the same command again"
         raise SandboxError(error.what, known, step, ExitCode.INTERRUPTED) from None
     # As known before this look: its own canary counts from the next one on.
@@ -194,7 +201,11 @@ def log_of_lost(result: ResultFolder) -> list[str]:
 
 
 def _log_tail(result: ResultFolder, record: Record) -> list[str]:
-    logs = {word.removeprefix("log_"): file for word, file in record.files.items() if file.startswith("logs/")}
+    logs = {
+        word.removeprefix("log_"): file
+        for word, file in record.files.items()
+        if file.startswith("logs/")
+    }
     named = [file for node, file in logs.items() if node in (record.reason or "")]
     files = named or list(logs.values())
     if not files:

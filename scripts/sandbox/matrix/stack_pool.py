@@ -1,4 +1,6 @@
-"""The stacks of a matrix: brought up when first needed, discarded when they break, removed at the end."""
+"""The stacks of a matrix: brought up when first needed, discarded when they break, removed at the
+end.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -47,11 +49,14 @@ class StackPool:
             self.take_down(f"{self.prefix}-{name}")
 
     def need_engine(self) -> None:
-        """Raises SandboxError if the engine does not answer: it is asked to remove a stack that never existed."""
+        """Raises SandboxError if the engine does not answer: it is asked to remove a stack that
+        never existed.
+        """
         self.take_down(f"{self.prefix}-none")
 
     def ready(self, name: str) -> RunningStack:
-        """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure in a row at once.
+        """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure
+        in a row at once.
 
         An engine that does not answer is not a failure of the stack.
         """
@@ -87,9 +92,11 @@ class StackPool:
 
 @dataclass
 class StackStarter:
-    """Starts the stacks of a matrix, as far as possible in one way, so that they differ only as asked for.
+    """Starts the stacks of a matrix, as far as possible in one way, so that they differ only as
+    asked for.
 
-    From kept data if possible, else all from base data directories, or all from scratch. ``progress``: shows a start.
+    From kept data if possible, else all from base data directories, or all from scratch.
+    ``progress``: shows a start.
     """
 
     progress: Callable[[], AbstractContextManager[OnEvent]]
@@ -104,11 +111,20 @@ class StackStarter:
         if maker.make_all(datasets.values()):
             self._restored = set(datasets)
         if not self._restored:
-            bases = {stack.name: planned_base_directories(stack.plan) for stack in wanted if stack.plan}
-            # If this machine lacks any of them, every stack starts from scratch, so that all start alike.
-            self._bases = bases if all(usable_base_directories(self.docker, each) for each in bases.values()) else {}
+            bases = {
+                stack.name: planned_base_directories(stack.plan) for stack in wanted if stack.plan
+            }
+            # If this machine lacks any of them, every stack starts from scratch, so that all start
+            # alike.
+            self._bases = (
+                bases
+                if all(usable_base_directories(self.docker, each) for each in bases.values())
+                else {}
+            )
         if alone := sorted({stack.request.profile for stack in wanted if not stack.dataset}):
-            maker.note(f"cannot be restored, so started from scratch with its own data: {', '.join(alone)}")
+            maker.note(
+                f"cannot be restored, so started from scratch with its own data: {', '.join(alone)}"
+            )
 
     def up(self, name: str, stack: StackSpec) -> RunningStack:
         """A stack, ready."""
@@ -126,7 +142,9 @@ class StackStarter:
 
 
 def is_broken(record: Record) -> bool:
-    """Whether a run leaves its stack unusable; a condition that was not met, with all nodes alive, does not."""
+    """Whether a run leaves its stack unusable; a condition that was not met, with all nodes alive,
+    does not.
+    """
     alive = any(check.name == "nodes_alive" and check.verdict == "pass" for check in record.checks)
     return record.status == "infra_error" and not alive
 
@@ -145,7 +163,8 @@ def death_message(dead: Mapping[str, str]) -> str:
 
 
 def logs_of(stack: RunningStack, folder: Path) -> dict[str, str]:
-    """Keeps the log of every node in a run's folder; returns their entries in the record's list of files.
+    """Keeps the log of every node in a run's folder; returns their entries in the record's list of
+    files.
 
     Nothing is kept if the passwords, which a log might contain, are unavailable.
     """

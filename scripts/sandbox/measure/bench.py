@@ -14,7 +14,15 @@ from sandbox.measure import counters, run_checks
 from sandbox.measure.execute import Procedure, run_alone
 from sandbox.measure.machine import host_load
 from sandbox.measure.request import RunRequest
-from sandbox.measure.run import Opening, Run, RunEndedError, RunPlace, nodes_lost, open_run, prove_settings
+from sandbox.measure.run import (
+    Opening,
+    Run,
+    RunEndedError,
+    RunPlace,
+    nodes_lost,
+    open_run,
+    prove_settings,
+)
 from sandbox.measure.run_checks import Condition
 from sandbox.measure.run_checks import members_loaded as judged
 from sandbox.measure.sampler import Sampler
@@ -42,11 +50,17 @@ class BenchRequest(RunRequest):
         if self.schema is None:
             return entry
         if entry.via != "external":
-            known = f"{entry.via} is a sandbox server, where the load uses the schema {entry.schema}"
-            raise SandboxError(f"SCHEMA={self.schema} applies only to an external server", known, "try: make bench")
+            known = (
+                f"{entry.via} is a sandbox server, where the load uses the schema {entry.schema}"
+            )
+            raise SandboxError(
+                f"SCHEMA={self.schema} applies only to an external server", known, "try: make bench"
+            )
         if not re.fullmatch(r"[A-Za-z0-9_$]{1,64}", self.schema):
             known = "a schema name has 1 to 64 letters, digits, _ or $"
-            raise SandboxError(f"SCHEMA={self.schema} is not valid", known, "try: make bench SCHEMA=sbtest2")
+            raise SandboxError(
+                f"SCHEMA={self.schema} is not valid", known, "try: make bench SCHEMA=sbtest2"
+            )
         return replace(entry, schema=self.schema)
 
 
@@ -98,16 +112,21 @@ def open_bench(opening: Opening[BenchRequest], place: RunPlace) -> BenchRun:
 
 
 def prepare(run: BenchRun) -> None:
-    """Prepares the data for the first phase; where that goes to several servers, waits until each has it."""
+    """Prepares the data for the first phase; where that goes to several servers, waits until each
+    has it.
+    """
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     if run.preparation is not None and run.session.entry.others:
         wait_until_applied(run.session)
 
 
 def warm_up(run: BenchRun) -> None:
-    """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
+    """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler
+    connects meanwhile.
+    """
     _sampler(run)
-    counters.read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
+    # Starts the counter readers here, outside the measured window.
+    counters.read_usage(run.stack, run.live_nodes)
     if not run.session.parameters.warmup_s:
         return
     outcome = run.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
@@ -126,7 +145,9 @@ def catch_up(run: BenchRun) -> None:
 
 
 def wait_until_applied(session: Session) -> None:
-    """Returns when every server that follows the writer has caught up. Raises RunEndedError after five minutes."""
+    """Returns when every server that follows the writer has caught up. Raises RunEndedError after
+    five minutes.
+    """
     following = followers(session.servers, session.writer.node)
     if [server.name for server in following] == [session.writer.node]:
         return
@@ -142,7 +163,9 @@ def wait_until_applied(session: Session) -> None:
 
 
 def measure(run: BenchRun) -> None:
-    """The load, with the servers' status before, each second, and after; then the verdicts on it."""
+    """The load, with the servers' status before, each second, and after; then the verdicts on
+    it.
+    """
     session, sampler = run.session, _sampler(run)
     try:
         with sampler:
@@ -160,7 +183,9 @@ def measure(run: BenchRun) -> None:
     run.checks += run.workload.check(session)
     names = [server.name for server in session.servers]
     run.checks += [
-        run_checks.condition_met(each, session.parameters.threads, sampler.watched[each.status], names)
+        run_checks.condition_met(
+            each, session.parameters.threads, sampler.watched[each.status], names
+        )
         for each in run.request.conditions
     ]
     _judge(run, outcome, names)
@@ -188,7 +213,9 @@ def _load_between_snapshots(run: BenchRun) -> Outcome:
 
 
 def _judge(run: BenchRun, outcome: Outcome, servers: Sequence[str]) -> None:
-    """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
+    """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is
+    bad.
+    """
     metrics, failure = outcome.metrics, outcome.failure
     note_absences(run, outcome.absences)
     if failure and run.session.entry.others and metrics.tps is None:
@@ -200,8 +227,11 @@ def _judge(run: BenchRun, outcome: Outcome, servers: Sequence[str]) -> None:
     if by_code is None:
         by_code = counters.conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
     absent = {each.member for each in run.absences}
-    usage = {name: used for name, used in run.usage.items() if name not in absent}  # of a part of the time
-    cpu = counters.cpu_per_transaction(usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
+    # Of a part of the time.
+    usage = {name: used for name, used in run.usage.items() if name not in absent}
+    cpu = counters.cpu_per_transaction(
+        usage, run.live_nodes, run.session.entry.group_index, metrics.transactions
+    )
     run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
     away = [name for name in servers if name not in answered and name in expected_away(run)]
     run.checks += [
@@ -240,7 +270,9 @@ _SHUT_DOWN = re.compile(r"normal shutdown|received shutdown from user", re.IGNOR
 
 
 def noting_losses(run: BenchRun) -> Session:
-    """The run's session, which notes what is broken on purpose when the load loses a member: a heal may come soon."""
+    """The run's session, which notes what is broken on purpose when the load loses a member: a heal
+    may come soon.
+    """
     if not run.session.entry.others:
         return run.session
     run.starts = dict(run.stack.starts())
@@ -289,7 +321,9 @@ def so_far(run: BenchRun, metrics: Metrics, failure: str) -> tuple[Metrics, str]
     measured = [second for second in run.series if second.phase == "measure"]
     if not measured:
         return metrics, failure
-    kept = metrics_of(measured).model_copy(update={"errors": metrics.errors, "errors_by_code": metrics.errors_by_code})
+    kept = metrics_of(measured).model_copy(
+        update={"errors": metrics.errors, "errors_by_code": metrics.errors_by_code}
+    )
     return kept, f"{failure}; the figures are those of its first {len(measured)} s"
 
 

@@ -1,4 +1,6 @@
-"""What servers and nodes count: variables, status, conflicts, CPU time and block I/O, and the differences."""
+"""What servers and nodes count: variables, status, conflicts, CPU time and block I/O, and the
+differences.
+"""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -16,12 +18,32 @@ _MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_lo
 """MariaDB does not count errors by code; clients get error 1213 for everything that these count."""
 
 _DELTA_PREFIXES = (
-    *("Com_", "Handler_", "Innodb_", "wsrep_", "Questions", "Queries", "Bytes_", "Connections", "Aborted_"),
-    *("Created_tmp_", "Select_", "Sort_", "Binlog_", "Slow_queries", "Table_locks_", "Threads_created"),
+    *(
+        "Com_",
+        "Handler_",
+        "Innodb_",
+        "wsrep_",
+        "Questions",
+        "Queries",
+        "Bytes_",
+        "Connections",
+        "Aborted_",
+    ),
+    *(
+        "Created_tmp_",
+        "Select_",
+        "Sort_",
+        "Binlog_",
+        "Slow_queries",
+        "Table_locks_",
+        "Threads_created",
+    ),
 )
 
 _UPTIME_ROUNDS_S = 2.0
-"""Two whole seconds are up to one apart from what they stand for; and a second for a clock that is set."""
+"""Two whole seconds are up to one apart from what they stand for; and a second for a clock that is
+set.
+"""
 
 _STATEMENTS: tuple[Statement, ...] = (
     "SELECT @@version, @@version_comment, @@datadir",
@@ -29,8 +51,11 @@ _STATEMENTS: tuple[Statement, ...] = (
     "SHOW GLOBAL STATUS",
     # Last, because a failing statement ends the answer: only MySQL 8.0 and later have this table.
     (
-        "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error"
-        " WHERE ERROR_NUMBER IN (%s, %s, %s, %s, %s)",
+        (
+            "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM"
+            " performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (%s,"
+            " %s, %s, %s, %s)"
+        ),
         CONFLICTS,
     ),
 )
@@ -38,7 +63,8 @@ _STATEMENTS: tuple[Statement, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """One server at one moment. ``conflicts`` by code since it started; None where it does not count them.
+    """One server at one moment. ``conflicts`` by code since it started; None where it does not
+    count them.
 
     ``between_s``: when it was asked, and when all had answered, on the monotonic clock.
     """
@@ -54,12 +80,18 @@ class ServerState:
 def take_snapshots(
     stack: RunningStack, client: str, servers: Iterable[StackNode]
 ) -> tuple[dict[str, ServerState], dict[str, str]]:
-    """Asks all servers at once; returns snapshots, and why those of the other servers are missing, by name."""
+    """Asks all servers at once; returns snapshots, and why those of the other servers are missing,
+    by name.
+    """
     asked_s = time.monotonic()
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
     between_s = asked_s, time.monotonic()
-    taken = {name: _snapshot(answer, between_s) for name, answer in answers.items() if answer.rows(2)}
-    return taken, {name: answer.error or "no answer" for name, answer in answers.items() if name not in taken}
+    taken = {
+        name: _snapshot(answer, between_s) for name, answer in answers.items() if answer.rows(2)
+    }
+    return taken, {
+        name: answer.error or "no answer" for name, answer in answers.items() if name not in taken
+    }
 
 
 def _snapshot(answer: QueryResult, between_s: tuple[float, float]) -> ServerState:
@@ -67,9 +99,12 @@ def _snapshot(answer: QueryResult, between_s: tuple[float, float]) -> ServerStat
     numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
     status = {name: value for name, value in numbers if value is not None}
     variables = {str(name): str(value) for name, value in answer.rows(1)}
-    if vendor := comment.partition("--")[0].strip("() "):  # some add a message to the user after a dash
+    # Some add a message to the user after a dash.
+    if vendor := comment.partition("--")[0].strip("() "):
         version = f"{version} ({vendor})"
-    return ServerState(version, folder, variables, status, _conflicts(answer.rows(3), status), between_s)
+    return ServerState(
+        version, folder, variables, status, _conflicts(answer.rows(3), status), between_s
+    )
 
 
 def _number(text: str) -> int | float | None:
@@ -88,21 +123,30 @@ def _conflicts(rows: Rows, status: Mapping[str, int | float]) -> dict[str, int] 
 
 def status_delta(before: ServerState, after: ServerState) -> dict[str, int | float]:
     """After minus before, of every counter and gauge worth keeping that both snapshots have."""
-    names = [name for name in before.status if name.startswith(_DELTA_PREFIXES) and name in after.status]
+    names = [
+        name for name in before.status if name.startswith(_DELTA_PREFIXES) and name in after.status
+    ]
     return {name: round(after.status[name] - before.status[name], 6) for name in sorted(names)}
 
 
 def restarted(before: ServerState, after: ServerState) -> bool:
     """Whether the server restarted in between: its counters then started from zero.
 
-    One that ran for a short while before may run for longer after it: its uptime grew by less than the time between.
+    One that ran for a short while before may run for longer after it: its uptime grew by less than
+    the time between.
     """
     between_s = after.between_s[0] - before.between_s[1]
-    return after.status.get("Uptime", 0) - before.status.get("Uptime", 0) < max(0.0, between_s - _UPTIME_ROUNDS_S)
+    return after.status.get("Uptime", 0) - before.status.get("Uptime", 0) < max(
+        0.0, between_s - _UPTIME_ROUNDS_S
+    )
 
 
-def connections_refused(before: Mapping[str, ServerState], after: Mapping[str, ServerState]) -> dict[str, int]:
-    """Server → connections that it refused in between because it had max_connections; if it restarted, since then."""
+def connections_refused(
+    before: Mapping[str, ServerState], after: Mapping[str, ServerState]
+) -> dict[str, int]:
+    """Server → connections that it refused in between because it had max_connections; if it
+    restarted, since then.
+    """
 
     def refused(state: ServerState | None) -> int:
         return int(state.status.get("Connection_errors_max_connections", 0)) if state else 0
@@ -115,19 +159,26 @@ def connections_refused(before: Mapping[str, ServerState], after: Mapping[str, S
 def statements_answered(
     before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int]:
-    """Statements that clients sent to each server between the snapshots; servers that lack either are left out."""
+    """Statements that clients sent to each server between the snapshots; servers that lack either
+    are left out.
+    """
     return _grown("Questions", before, after, names)
 
 
 def transactions_aborted(
     before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> int:
-    """Transactions of clients that write sets from other members of a Galera cluster ended; 0 elsewhere."""
+    """Transactions of clients that write sets from other members of a Galera cluster ended; 0
+    elsewhere.
+    """
     return sum(_grown("wsrep_local_bf_aborts", before, after, names).values())
 
 
 def _grown(
-    variable: str, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+    variable: str,
+    before: Mapping[str, ServerState],
+    after: Mapping[str, ServerState],
+    names: Iterable[str],
 ) -> dict[str, int]:
     return {
         name: int(after[name].status.get(variable, 0) - before[name].status.get(variable, 0))
@@ -137,11 +188,16 @@ def _grown(
 
 
 def conflicts_by_code(
-    conflicts: int | None, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+    conflicts: int | None,
+    before: Mapping[str, ServerState],
+    after: Mapping[str, ServerState],
+    names: Iterable[str],
 ) -> dict[str, int] | None:
-    """The load's conflicts by code, as the servers counted them; ``other``: conflicts that they did not count.
+    """The load's conflicts by code, as the servers counted them; ``other``: conflicts that they did
+    not count.
 
-    None where a server does not count codes, or where the servers counted more conflicts than the load had.
+    None where a server does not count codes, or where the servers counted more conflicts than the
+    load had.
     """
     if not conflicts:
         return None if conflicts is None else {}
@@ -164,7 +220,9 @@ _COUNTERS = files(__package__).joinpath("counters.sh").read_text(encoding="utf-8
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Usage of one node since it started: CPU seconds, bytes. None: its cgroup does not count it."""
+    """Usage of one node since it started: CPU seconds, bytes. None: its cgroup does not count
+    it.
+    """
 
     cpu_s: float | None
     read_bytes: int | None
@@ -190,28 +248,47 @@ def _usage_of(stack: RunningStack, node: str) -> Usage | None:
 def usage_in(counters: str) -> Usage:
     """Parses lines of cgroup files, each with its file's name before it and a semicolon after it.
 
-    Sources: the kernel's admin-guide, cgroup-v2 (cpu.stat in µs, io.stat) and cgroup-v1 (cpuacct.usage in ns,
-    blkio.throttle.io_service_bytes).
+    Sources: the kernel's admin-guide, cgroup-v2 (cpu.stat in µs, io.stat) and cgroup-v1
+    (cpuacct.usage in ns, blkio.throttle.io_service_bytes).
     """
     lines = [line.split() for line in counters.split(";")]
     times = [int(words[2]) / 1e6 for words in lines if words[:2] == ["cpu.stat", "usage_usec"]]
-    times += [int(words[1]) / 1e9 for words in lines if words[:1] == ["cpuacct.usage"] and len(words) > 1]
-    return Usage(times[0] if times else None, _bytes(lines, "rbytes", "Read"), _bytes(lines, "wbytes", "Write"))
+    times += [
+        int(words[1]) / 1e9 for words in lines if words[:1] == ["cpuacct.usage"] and len(words) > 1
+    ]
+    return Usage(
+        times[0] if times else None,
+        _bytes(lines, "rbytes", "Read"),
+        _bytes(lines, "wbytes", "Write"),
+    )
 
 
 def _bytes(lines: list[list[str]], key: str, word: str) -> int | None:
     """Sum over devices of ``8:0 rbytes=1 wbytes=2 …`` (v2) or ``8:0 Read 1`` (v1).
 
-    None without such a file, and in v1 where it lists no device, since that kernel counts only what it throttles.
+    None without such a file, and in v1 where it lists no device, since that kernel counts only what
+    it throttles.
     """
-    v2 = [text.split("=") for words in lines if words[:1] == ["io.stat"] for text in words if "=" in text]
-    v1 = [words[2:] for words in lines if words[:1] == ["blkio.throttle.io_service_bytes"] and len(words) == 4]
+    v2 = [
+        text.split("=")
+        for words in lines
+        if words[:1] == ["io.stat"]
+        for text in words
+        if "=" in text
+    ]
+    v1 = [
+        words[2:]
+        for words in lines
+        if words[:1] == ["blkio.throttle.io_service_bytes"] and len(words) == 4
+    ]
     counts = any(words == ["io.stat"] for words in lines) or bool(v1)
     return sum(int(value) for name, value in [*v2, *v1] if name in (key, word)) if counts else None
 
 
 def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, Usage]:
-    """Usage of each node in between; without nodes that restarted, whose counters started from zero."""
+    """Usage of each node in between; without nodes that restarted, whose counters started from
+    zero.
+    """
     grown = {}
     for name, last in after.items():
         first = before.get(name)
@@ -222,12 +299,16 @@ def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, U
 
 
 def cpu_per_transaction(
-    usage: Mapping[str, Usage], nodes: Iterable[StackNode], group: int | None, transactions: int | None
+    usage: Mapping[str, Usage],
+    nodes: Iterable[StackNode],
+    group: int | None,
+    transactions: int | None,
 ) -> dict[str, float | None]:
-    """The three CPU metrics, ms per transaction (docs/statistics.md, rule 11); ``group``: the one under load.
+    """The three CPU metrics, ms per transaction (docs/statistics.md, rule 11); ``group``: the one
+    under load.
 
-    A metric is None without transactions, without such a node, and where one of its nodes has no reading: a partial
-    sum would be wrong.
+    A metric is None without transactions, without such a node, and where one of its nodes has no
+    reading: a partial sum would be wrong.
     """
     of_group = [node for node in nodes if node.group_index == group or node.kind == "client"]
     parts = {
@@ -238,7 +319,9 @@ def cpu_per_transaction(
     return {metric: _per_transaction(usage, names, transactions) for metric, names in parts.items()}
 
 
-def _per_transaction(usage: Mapping[str, Usage], names: list[str], transactions: int | None) -> float | None:
+def _per_transaction(
+    usage: Mapping[str, Usage], names: list[str], transactions: int | None
+) -> float | None:
     times = [usage[name].cpu_s for name in names if name in usage]
     known = [time for time in times if time is not None]
     if not transactions or not names or len(known) < len(names):

@@ -89,7 +89,10 @@ def execute(run: AnyRun, procedure: Procedure[Any, AnyRun], result: ResultFolder
         with run.closing:
             status, reason = _take_steps(run, procedure)
     except KeyboardInterrupt:  # the second one, or one that came while something was healed
-        status, reason = "interrupted", "; ".join(filter(None, (reason, "interrupted while the run was closed")))
+        status, reason = (
+            "interrupted",
+            "; ".join(filter(None, (reason, "interrupted while the run was closed"))),
+        )
     except Exception as error:
         if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
             _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
@@ -163,7 +166,16 @@ def tool_commit(checkout: Path = CHECKOUT) -> str | None:
     """
     if not IN_CHECKOUT:
         return __version__
-    command = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+    command = [
+        "git",
+        "-C",
+        str(checkout),
+        "describe",
+        "--always",
+        "--abbrev=12",
+        "--dirty=+",
+        "--exclude=*",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,6 @@
-"""The machine on which the containers run: its fingerprint, its load during a run, its noise as calibrated."""
+"""The machine on which the containers run: its fingerprint, its load during a run, its noise as
+calibrated.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -20,9 +22,14 @@ from sandbox.stack.protocol import Engine, EntryPoint, RunningStack, StackNode
 
 
 def take_fingerprint(
-    stack: RunningStack, client: str, servers: Iterable[StackNode], before: Mapping[str, ServerState]
+    stack: RunningStack,
+    client: str,
+    servers: Iterable[StackNode],
+    before: Mapping[str, ServerState],
 ) -> Environment:
-    """Asks the engine and the client node, never the machine that this process runs on. Raises SandboxError."""
+    """Asks the engine and the client node, never the machine that this process runs on. Raises
+    SandboxError.
+    """
     engine = stack.engine()
     machine = ask_script(stack, client, in_client.__name__, "fingerprint", None)
     return Environment(
@@ -51,15 +58,24 @@ def _data_file_system(stack: RunningStack, server: StackNode, folder: str) -> st
 
 
 def file_system_of(mounts: str, folder: str) -> str | None:
-    """Type of the file system that holds ``folder``: the deepest mount point above it in ``/proc/self/mounts``."""
-    lines = [line.split(" ") for line in reversed(mounts.splitlines())]  # a later mount hides an earlier one
+    """Type of the file system that holds ``folder``: the deepest mount point above it in
+    ``/proc/self/mounts``.
+    """
+    # A later mount hides an earlier one.
+    lines = [line.split(" ") for line in reversed(mounts.splitlines())]
     inside = f"{folder.rstrip('/')}/"
-    above = [(len(point), kind) for _, point, kind, *_ in lines if inside.startswith(f"{point.rstrip('/')}/")]
+    above = [
+        (len(point), kind)
+        for _, point, kind, *_ in lines
+        if inside.startswith(f"{point.rstrip('/')}/")
+    ]
     return max(above, key=lambda each: each[0])[1] if above else None
 
 
 def host_load(lines: Sequence[Mapping[str, Any]]) -> HostLoad:
-    """Shares of the time between the first and the last host line of the sampler; nulls for fewer than two lines."""
+    """Shares of the time between the first and the last host line of the sampler; nulls for fewer
+    than two lines.
+    """
     if len(lines) < 2:
         return HostLoad()
     first, last = lines[0], lines[-1]
@@ -79,7 +95,9 @@ def host_load(lines: Sequence[Mapping[str, Any]]) -> HostLoad:
     )
 
 
-def _cpu_percent(first: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def _cpu_percent(
+    first: Mapping[str, Any], last: Mapping[str, Any]
+) -> tuple[float | None, float | None]:
     """Busy time and steal time of all processors, percent; None where no tick passed."""
     before, after = first["host"]["cpu_ticks"], last["host"]["cpu_ticks"]
     ticks = {name: after[name] - before[name] for name in after}
@@ -90,7 +108,9 @@ def _cpu_percent(first: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[flo
     return round(100 * busy / total, 1), round(100 * ticks["steal"] / total, 2)
 
 
-def _pressure(first: Mapping[str, Any], last: Mapping[str, Any], resource: str, kind: str) -> float | None:
+def _pressure(
+    first: Mapping[str, Any], last: Mapping[str, Any], resource: str, kind: str
+) -> float | None:
     """Share of the time that some or all tasks were stalled for a resource, percent."""
     before, after = first["host"]["stalled_us"][resource], last["host"]["stalled_us"][resource]
     microseconds = 1e6 * (last["t_s"] - first["t_s"])
@@ -106,7 +126,9 @@ def calibration_path() -> Path:
 
 
 def read_calibration() -> Calibration:
-    """The known calibrations; empty where the file is missing or invalid, since it is only a cache."""
+    """The known calibrations; empty where the file is missing or invalid, since it is only a
+    cache.
+    """
     try:
         return Calibration.model_validate_json(calibration_path().read_text(encoding="utf-8"))
     except (OSError, ValidationError):
@@ -114,7 +136,9 @@ def read_calibration() -> Calibration:
 
 
 def change_calibration(change: Callable[[Calibration], Calibration]) -> Calibration:
-    """Reads, changes and writes the file, one command at a time. Raises OSError where it cannot be written."""
+    """Reads, changes and writes the file, one command at a time. Raises OSError where it cannot be
+    written.
+    """
     with locked("calibration", lambda: None):
         changed = change(read_calibration())
         calibration_path().parent.mkdir(parents=True, exist_ok=True)

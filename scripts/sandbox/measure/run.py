@@ -13,7 +13,15 @@ from sandbox.load.common.workload import Event, Second, Session, Workload
 from sandbox.measure.counters import ServerState, restarted
 from sandbox.measure.request import AnyRequest
 from sandbox.measure.run_checks import settings_in_effect
-from sandbox.record.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Record, Status
+from sandbox.record.record import (
+    CheckRecord,
+    Environment,
+    HostLoad,
+    Metrics,
+    PreparationRecord,
+    Record,
+    Status,
+)
 from sandbox.record.store import ResultFolder
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 
@@ -154,7 +162,9 @@ def open_stack(
     servers = [node for node in group if node.name not in down]
     writer = writer_for(entry, servers, roles, stack.name)
     # A server that neither writes nor follows the writer never gets the load's writes.
-    servers = [node for node in servers if node.kind == "external" or roles.get(node.name) in AT_WORK]
+    servers = [
+        node for node in servers if node.kind == "external" or roles.get(node.name) in AT_WORK
+    ]
 
     def keep_series(event: Event) -> None:
         if isinstance(event, Second):
@@ -185,29 +195,45 @@ def _seed(asked: int | None) -> int:
         return random.SystemRandom().randint(1, LARGEST_SEED)
     if not 1 <= asked <= LARGEST_SEED:
         what = f"SEED={asked} is not valid"
-        raise SandboxError(what, f"a seed is a number from 1 to {LARGEST_SEED}", "try: make bench SEED=1")
+        raise SandboxError(
+            what, f"a seed is a number from 1 to {LARGEST_SEED}", "try: make bench SEED=1"
+        )
     return asked
 
 
 def writer_for(
-    entry: EntryPoint, servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None], stack: str
+    entry: EntryPoint,
+    servers: Sequence[StackNode],
+    roles: Mapping[str, ServerRole | None],
+    stack: str,
 ) -> EntryPoint:
-    """The entry point itself where it is a writer, else the first writer among servers of its group.
+    """The entry point itself where it is a writer, else the first writer among servers of its
+    group.
 
     Raises SandboxError (exit 4) where none of them is. ``stack``: its name.
     """
     # An external server is not asked for its role: it accepts writes or returns an error.
-    writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
-    chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))
+    writers = [
+        server
+        for server in servers
+        if roles.get(server.name) == "writer" or server.kind == "external"
+    ]
+    chosen = next(
+        (server for server in writers if server.name == entry.node), next(iter(writers), None)
+    )
     if chosen is None or chosen.port is None:
-        text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
+        text = ", ".join(
+            f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers
+        )
         what = f"group {entry.group_index} of stack {stack} has no writer"
         raise MachineError(what, text or "none of its servers is running", "try: make ps")
     entry = replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, others=())
     return replace(entry, via="writer", multiplexes=False)
 
 
-def idle_servers(servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None]) -> dict[str, str]:
+def idle_servers(
+    servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None]
+) -> dict[str, str]:
     """Servers of ours that neither write nor follow a writer, each with its role."""
     ours = (node.name for node in servers if node.is_server and node.has_container)
     return {name: roles.get(name) or "no role" for name in ours if roles.get(name) not in AT_WORK}

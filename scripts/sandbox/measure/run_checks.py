@@ -1,4 +1,6 @@
-"""Verdicts on a run: did the load reach the servers, did all nodes survive, are the matrix's conditions met. Pure."""
+"""Verdicts on a run: did the load reach the servers, did all nodes survive, are the matrix's
+conditions met. Pure.
+"""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +16,15 @@ from sandbox.stack.protocol import SettingProof
 CONDITION = "condition"
 """Prefix of the name of a condition's check in the record."""
 REACHED_SHARE = 0.98
-"""Share of the load's statements that the servers must have counted; a proxy may answer a few on its own."""
+"""Share of the load's statements that the servers must have counted; a proxy may answer a few on
+its own.
+"""
 ALONE_SHARE = 1.1
 """Above this multiple of the load's statements, other clients were active too."""
 QUESTIONS_PER_S = 20
-"""Statements per second and server that readiness questions, proxies and our own sampler may send."""
+"""Statements per second and server that readiness questions, proxies and our own sampler may
+send.
+"""
 SAMPLED_SHARE = 0.9
 ANSWERING_SHARE = 0.01
 """Below this share of the load's statements, a server did not take part in answering it."""
@@ -34,7 +40,9 @@ def levels_by_factor(given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     return {
-        str(factor): [level_name(each) for each in (levels if isinstance(levels, list) else [levels])]
+        str(factor): [
+            level_name(each) for each in (levels if isinstance(levels, list) else [levels])
+        ]
         for factor, levels in given.items()
     }
 
@@ -43,7 +51,9 @@ LevelsByFactor = Annotated[dict[str, list[str]], BeforeValidator(levels_by_facto
 
 
 class OfCells(BaseModel):
-    """Some cells of a matrix: ``where``, their levels by factor; a factor that is not named does not matter."""
+    """Some cells of a matrix: ``where``, their levels by factor; a factor that is not named does
+    not matter.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     where: LevelsByFactor = Field(default_factory=dict)
@@ -54,7 +64,9 @@ class OfCells(BaseModel):
 
 
 class Condition(OfCells):
-    """A status variable, summed over the servers that the load reaches, and its bound, which those cells must meet."""
+    """A status variable, summed over the servers that the load reaches, and its bound, which those
+    cells must meet.
+    """
 
     status: Text
     take: Literal["median", "highest", "increase"] = "median"
@@ -81,7 +93,10 @@ class Condition(OfCells):
         """The bound in words."""
         if self.at_most is not None:
             return f"at most {self.at_most:g}"
-        return f"less than {self._share * threads:g}, {self._share:g} times the {threads} threads of the load"
+        return (
+            f"less than {self._share * threads:g}, {self._share:g} times the {threads} threads of"
+            " the load"
+        )
 
     @property
     def _share(self) -> float:
@@ -95,7 +110,10 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
         return _check("settings_in_effect", "skipped", "the profile has no setting")
     if not wrong:
         return _check("settings_in_effect", "pass", f"{counted(len(proofs), 'proof')} passed")
-    texts = [f"{each.setting} on {each.node}: expected {each.expected!r}, got {each.answer!r}" for each in wrong]
+    texts = [
+        f"{each.setting} on {each.node}: expected {each.expected!r}, got {each.answer!r}"
+        for each in wrong
+    ]
     return _check("settings_in_effect", "fail", "; ".join(texts))
 
 
@@ -108,9 +126,10 @@ def load_reached(
 ) -> CheckRecord:
     """Whether the servers counted what the load says it sent.
 
-    ``uncounted_at``: servers whose counters do not cover the load, since they were away. ``aborted``:
-    transactions of clients that write sets from other members ended. A server answers the next statement
-    of each with error 1213 before it counts it (do_command of MariaDB's sql_parse.cc).
+    ``uncounted_at``: servers whose counters do not cover the load, since they were away.
+    ``aborted``: transactions of clients that write sets from other members ended. A server answers
+    the next statement of each with error 1213 before it counts it (do_command of MariaDB's
+    sql_parse.cc).
     """
     name, counted = "load_reached_server", sum(answered.values())
     if metrics.queries is None:
@@ -128,10 +147,13 @@ def load_reached(
     return _check(name, "fail", text)
 
 
-def members_loaded(absences: Sequence[Absence], members: int, seconds: Sequence[tuple[int, float]]) -> CheckRecord:
+def members_loaded(
+    absences: Sequence[Absence], members: int, seconds: Sequence[tuple[int, float]]
+) -> CheckRecord:
     """Whether every member took its share of the load from start to end.
 
-    ``seconds``: (number of a second of the load, its tps): those in which a member was away show what the others did.
+    ``seconds``: (number of a second of the load, its tps): those in which a member was away show
+    what the others did.
     """
     name = "members_loaded"
     if not absences:
@@ -150,19 +172,28 @@ def members_loaded(absences: Sequence[Absence], members: int, seconds: Sequence[
 
 def _absence(absence: Absence) -> str:
     end = "to the end" if absence.until_s is None else f"to {absence.until_s:.1f} s"
-    why = "stopped or broken on purpose" if absence.on_purpose else "nobody had stopped or broken it"
-    return f"{absence.member} took no load from {absence.from_s:.1f} s {end} ({why}; {absence.error})"
+    why = (
+        "stopped or broken on purpose" if absence.on_purpose else "nobody had stopped or broken it"
+    )
+    return (
+        f"{absence.member} took no load from {absence.from_s:.1f} s {end} ({why}; {absence.error})"
+    )
 
 
 def _is_away(absences: Sequence[Absence], second: int) -> bool:
     """Whether a member was away in any part of a second; second 1 ends at 1 s."""
-    return any(each.from_s < second and (each.until_s is None or each.until_s > second - 1) for each in absences)
+    return any(
+        each.from_s < second and (each.until_s is None or each.until_s > second - 1)
+        for each in absences
+    )
 
 
 def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:
-    """The servers that answered the load, with their counts; None for a load that counts no statements.
+    """The servers that answered the load, with their counts; None for a load that counts no
+    statements.
 
-    The busiest is always one of them; another only when readiness questions cannot explain its count.
+    The busiest is always one of them; another only when readiness questions cannot explain its
+    count.
     """
     if not metrics.queries:
         return None
@@ -176,7 +207,8 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
     name, counted = "load_alone", sum(answered.values())
     if metrics.queries is None or metrics.measured_s is None:
         return _uncounted(name, failure)
-    # COM_QUIT counts as a statement, and a proxy sends the server a statement of its own for each client.
+    # COM_QUIT counts as a statement, and a proxy sends the server a statement of its own for each
+    # client.
     sent = metrics.queries + 2 * (metrics.connections or 0)
     allowed = ALONE_SHARE * sent + QUESTIONS_PER_S * len(answered) * metrics.measured_s
     text = f"the servers counted {counted} statements for the {metrics.queries} of the load"
@@ -184,11 +216,15 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
 
 
 def nodes_alive(down_at_start: Mapping[str, str], died: Mapping[str, str]) -> CheckRecord:
-    """Whether every node ran from start to end; ``died``: nodes that ran at the start but not at the end."""
+    """Whether every node ran from start to end; ``died``: nodes that ran at the start but not at
+    the end.
+    """
     if died:
         return _check("nodes_alive", "fail", "died during the run: " + states(died))
     if down_at_start:
-        return _check("nodes_alive", "unknown", "not running at the start: " + states(down_at_start))
+        return _check(
+            "nodes_alive", "unknown", "not running at the start: " + states(down_at_start)
+        )
     return _check("nodes_alive", "pass", "every node ran from start to end")
 
 
@@ -202,18 +238,29 @@ def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> 
     if short or not expected:
         return _check("servers_sampled", "unknown", states(short) or "no server to sample")
     return _check(
-        "servers_sampled", "pass", f"{counted(sum(sampled.values()), 'sample')} of {counted(len(expected), 'server')}"
+        "servers_sampled",
+        "pass",
+        f"{counted(sum(sampled.values()), 'sample')} of {counted(len(expected), 'server')}",
     )
 
 
 def condition_met(
-    condition: Condition, threads: int, samples: Mapping[str, Sequence[float]], servers: Sequence[str]
+    condition: Condition,
+    threads: int,
+    samples: Mapping[str, Sequence[float]],
+    servers: Sequence[str],
 ) -> CheckRecord:
-    """Whether a condition of the matrix was met; ``samples`` of its status variable, by server. No sample: not met."""
+    """Whether a condition of the matrix was met; ``samples`` of its status variable, by server. No
+    sample: not met.
+    """
     name = f"{CONDITION}_{condition.status}"
     missing = [server for server in servers if not samples.get(server)]
     if missing or not servers:
-        return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} has it")
+        return _check(
+            name,
+            "fail",
+            f"{condition.because}: no sample of {', '.join(missing) or 'any server'} has it",
+        )
     value = sum(_TAKES[condition.take](samples[server]) for server in servers)
     text = f"{condition.status} is {value:g} ({condition.take}), must be {condition.bound(threads)}"
     if condition.met_by(value, threads):
@@ -229,7 +276,9 @@ _TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def verdict(failure: str | None, checks: Sequence[CheckRecord]) -> tuple[Status, str | None]:
-    """Status and reason of a completed run; a node's death explains everything that followed from it."""
+    """Status and reason of a completed run; a node's death explains everything that followed from
+    it.
+    """
     failed = {check.name: check.detail for check in checks if check.verdict == "fail"}
     if "nodes_alive" in failed:
         return "infra_error", failed["nodes_alive"]

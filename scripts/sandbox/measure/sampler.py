@@ -1,4 +1,6 @@
-"""Takes one-second samples of every server and of the machine, in the client node, while a load runs."""
+"""Takes one-second samples of every server and of the machine, in the client node, while a load
+runs.
+"""
 
 import json
 import threading
@@ -24,7 +26,12 @@ class Sampler:
     """
 
     def __init__(
-        self, stack: RunningStack, client: str, servers: Sequence[StackNode], path: Path, watched: Collection[str] = ()
+        self,
+        stack: RunningStack,
+        client: str,
+        servers: Sequence[StackNode],
+        path: Path,
+        watched: Collection[str] = (),
     ) -> None:
         self.host_lines: list[dict[str, Any]] = []
         self.sampled: Counter[str] = Counter()
@@ -32,7 +39,9 @@ class Sampler:
         self.watched: dict[str, dict[str, list[float]]] = {status: {} for status in watched}
         """Samples of each requested status variable in order, by server."""
         self._path = path
-        members = {node.name for node in servers if node.kind == "database" and node.topology == "gr"}
+        members = {
+            node.name for node in servers if node.kind == "database" and node.topology == "gr"
+        }
         targets = [
             {
                 "name": each.name,
@@ -59,7 +68,9 @@ class Sampler:
         end_stream(self._stream, END_LIMIT_S)
 
     def wait_for_first(self) -> None:
-        """Returns when every server has been sampled, so that connecting is not part of the measurement."""
+        """Returns when every server has been sampled, so that connecting is not part of the
+        measurement.
+        """
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(self, *_: object) -> None:

@@ -28,13 +28,24 @@ from sandbox.record.record import (
 from sandbox.record.redaction import mask, mask_variables
 from sandbox.stack.protocol import RunningStack, StackNode
 
-_ROLE_OF_KIND: dict[Kind, NodeRole] = {"proxy": "proxy", "manager": "manager", "monitor": "monitor", "client": "client"}
+_ROLE_OF_KIND: dict[Kind, NodeRole] = {
+    "proxy": "proxy",
+    "manager": "manager",
+    "monitor": "monitor",
+    "client": "client",
+}
 
 
 def collect(run: Run[Any]) -> None:
-    """Saves everything available, however the run ended; each part that cannot be saved becomes a check."""
+    """Saves everything available, however the run ended; each part that cannot be saved becomes a
+    check.
+    """
     _attempt(run, "series_saved", lambda: _save_series(run))
-    _attempt(run, "logs_saved", lambda: save_logs(run.stack, run.nodes, run.secrets, run.folder, run.files))
+    _attempt(
+        run,
+        "logs_saved",
+        lambda: save_logs(run.stack, run.nodes, run.secrets, run.folder, run.files),
+    )
     _attempt(run, "environment_known", lambda: _know_environment(run))
     for word, name in list(run.files.items()):
         path = run.folder / name
@@ -51,7 +62,9 @@ def _attempt(run: Run[Any], name: str, job: Callable[[], None]) -> None:
     try:
         job()
     except (SandboxError, TimeoutError, OSError) as error:
-        run.checks.append(CheckRecord(name=name, verdict="unknown", detail=f"{type(error).__name__}: {error}"))
+        run.checks.append(
+            CheckRecord(name=name, verdict="unknown", detail=f"{type(error).__name__}: {error}")
+        )
 
 
 def _save_series(run: Run[Any]) -> None:
@@ -62,9 +75,15 @@ def _save_series(run: Run[Any]) -> None:
 
 
 def save_logs(
-    stack: RunningStack, nodes: Iterable[StackNode], secrets: frozenset[str], folder: Path, files: dict[str, str]
+    stack: RunningStack,
+    nodes: Iterable[StackNode],
+    secrets: frozenset[str],
+    folder: Path,
+    files: dict[str, str],
 ) -> None:
-    """Saves the log of every node next to a record, and adds each to ``files``, the record's list of files."""
+    """Saves the log of every node next to a record, and adds each to ``files``, the record's list
+    of files.
+    """
     for node in nodes:
         if node.has_container and node.kind != "client":
             text, name = mask(stack.log(node.name), secrets), f"logs/{node.name}.log"
@@ -75,7 +94,9 @@ def save_logs(
 
 def _know_environment(run: Run[Any]) -> None:
     if run.environment == Environment():
-        run.environment = take_fingerprint(run.stack, run.session.client, run.live_servers, run.before)
+        run.environment = take_fingerprint(
+            run.stack, run.session.client, run.live_servers, run.before
+        )
     run.environment = run.environment.model_copy(update={"during": run.host_load})
 
 
@@ -98,11 +119,18 @@ def compose_record(run: Run[Any], status: Status, reason: str | None) -> Record:
         workload=_asked(run.request).model_copy(update=found),
         metrics=run.metrics,
         status_delta={
-            name: status_delta(first, run.after[name]) for name, first in run.before.items() if name in run.after
+            name: status_delta(first, run.after[name])
+            for name, first in run.before.items()
+            if name in run.after
         },
-        variables={name: mask_variables(first.variables, run.secrets) for name, first in run.before.items()},
+        variables={
+            name: mask_variables(first.variables, run.secrets) for name, first in run.before.items()
+        },
         environment=run.environment,
-        checks=[check.model_copy(update={"detail": mask(check.detail, run.secrets)}) for check in run.checks],
+        checks=[
+            check.model_copy(update={"detail": mask(check.detail, run.secrets)})
+            for check in run.checks
+        ],
         files=dict(run.files),
     )
     return run.completed(record)
@@ -118,14 +146,19 @@ def _node(run: Run[Any], node: StackNode) -> NodeRecord:
 
 
 def _asked(asked: RunRequest) -> WorkloadRecord:
-    """Of a run without a load only the data: there is nothing whose name or options could stand here."""
+    """Of a run without a load only the data: there is nothing whose name or options could stand
+    here.
+    """
     workload = asked.workload.workload
     file = asked.workload.file if asked.has_load else None
     parameters = asked.parameters.model_dump()
     optional = ("tables", "rows_per_table", "distribution", "rate_per_s")
     return WorkloadRecord(
         name=asked.workload.name if asked.has_load else NO_LOAD,
-        **{name: value if name not in optional or name in asked.uses else None for name, value in parameters.items()},
+        **{
+            name: value if name not in optional or name in asked.uses else None
+            for name, value in parameters.items()
+        },
         options=workload.options() if asked.has_load else {},
         file_name=file.name if file else None,
         file_sha256=file.sha256 if file else None,

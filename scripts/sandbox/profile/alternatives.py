@@ -6,7 +6,14 @@ from itertools import islice, product
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.grammar import Term, parse
-from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image, series_versions, version_key
+from sandbox.profile.images import (
+    Availability,
+    Catalog,
+    ImageChoice,
+    choose_image,
+    series_versions,
+    version_key,
+)
 from sandbox.profile.library import Component, Library
 from sandbox.profile.plan import Plan
 from sandbox.profile.planner import make_plan
@@ -16,13 +23,21 @@ _TRIES = 50
 
 def working_components(library: Library, available: Availability) -> list[str]:
     """Components whose image is available here in some series, by name."""
-    return [name for name in library.components.names() if name != "client" and _series(name, library, available)]
+    return [
+        name
+        for name in library.components.names()
+        if name != "client" and _series(name, library, available)
+    ]
 
 
 def nearest_working_profile(plan: Plan, library: Library, available: Availability) -> str | None:
-    """The profile with each unavailable term replaced by a similar one, or left out; None if nothing works."""
+    """The profile with each unavailable term replaced by a similar one, or left out; None if
+    nothing works.
+    """
     missing = {node.component.name for node in plan.unavailable()}
-    choices = [_replacements(term, missing, plan, library, available) for term in parse(plan.profile)]
+    choices = [
+        _replacements(term, missing, plan, library, available) for term in parse(plan.profile)
+    ]
     for terms in islice(product(*choices), _TRIES):
         profile = "+".join(term.text for term in terms if term is not None)
         if profile and _works(profile, plan, library, available):
@@ -32,7 +47,9 @@ def nearest_working_profile(plan: Plan, library: Library, available: Availabilit
 
 def _works(profile: str, plan: Plan, library: Library, available: Availability) -> bool:
     try:
-        return not make_plan(replace(plan.request, profile=profile), library, available).unavailable()
+        return not make_plan(
+            replace(plan.request, profile=profile), library, available
+        ).unavailable()
     except SandboxError:
         return False
 
@@ -64,7 +81,9 @@ def _with_version(term: Term, name: str, version: str | None) -> Term:
     return Term(name, term.count, version, text)
 
 
-def _nearest_versions(term: Term, plan: Plan, catalog: Catalog, available: Availability) -> list[str]:
+def _nearest_versions(
+    term: Term, plan: Plan, catalog: Catalog, available: Availability
+) -> list[str]:
     """Where a term asks for an exact version: the others of its series, the nearest first."""
     choices = [node.choice for node in plan.unavailable() if node.component.name == term.name]
     if not choices or not term.version or not choices[0].exact:
@@ -80,7 +99,9 @@ def _nearest_versions(term: Term, plan: Plan, catalog: Catalog, available: Avail
     return sorted(there, key=distance)
 
 
-def possible_versions(choice: ImageChoice, catalog: Catalog, available: Availability) -> dict[str, str]:
+def possible_versions(
+    choice: ImageChoice, catalog: Catalog, available: Availability
+) -> dict[str, str]:
     """The exact versions of a choice's series that are available, the newest first → where from."""
     known = series_versions(catalog, choice.key, choice.series, available)
     published = known.published if available.registry() else ()
@@ -91,7 +112,9 @@ def possible_versions(choice: ImageChoice, catalog: Catalog, available: Availabi
 
 
 def versions_text(choice: ImageChoice, catalog: Catalog, available: Availability) -> str:
-    """One clause about them: ``of mariadb 10.11 there are 10.11.19 (here), 10.11.18 (published)``."""
+    """One clause about them: ``of mariadb 10.11 there are 10.11.19 (here), 10.11.18
+    (published)``.
+    """
     found = possible_versions(choice, catalog, available)
     listed = ", ".join(f"{version} ({where})" for version, where in found.items())
     verb = "is" if len(found) == 1 else "are"
@@ -101,13 +124,23 @@ def versions_text(choice: ImageChoice, catalog: Catalog, available: Availability
 def _like(component: Component, library: Library) -> Iterator[str]:
     """Components of the same kind and topology, the same family first."""
     spec = component.spec
-    others = [library.components.get(name) for name in library.components.names() if name != component.name]
-    same = [each for each in others if (each.spec.kind, each.spec.topology) == (spec.kind, spec.topology)]
+    others = [
+        library.components.get(name)
+        for name in library.components.names()
+        if name != component.name
+    ]
+    same = [
+        each
+        for each in others
+        if (each.spec.kind, each.spec.topology) == (spec.kind, spec.topology)
+    ]
     return (each.name for each in sorted(same, key=lambda each: each.spec.family != spec.family))
 
 
 def _series(name: str, library: Library, available: Availability) -> list[str | None]:
-    """Series in which a component is available here; None stands for its default, which comes first."""
+    """Series in which a component is available here; None stands for its default, which comes
+    first.
+    """
     image = library.components.get(name).spec.image
     if image not in library.catalog.images:
         return []

@@ -17,7 +17,8 @@ from sandbox.profile.variables import needed_of_servers
 def settings(group: Group, library: Library) -> Group:
     """The group with every setting of its profile applied to its nodes.
 
-    Raises SandboxError (exit 2) if a setting applies to none of them, or not to all the servers it must cover.
+    Raises SandboxError (exit 2) if a setting applies to none of them, or not to all the servers it
+    must cover.
     """
     chosen = [library.settings[name] for name in group.settings]
     for setting in chosen:
@@ -27,17 +28,26 @@ def settings(group: Group, library: Library) -> Group:
 
 
 def proofs_of_needs(group: Group) -> Group:
-    """The group whose servers prove, as they prove a setting, what its proxies and managers need from them."""
+    """The group whose servers prove, as they prove a setting, what its proxies and managers need
+    from them.
+    """
     proofs = tuple(
         (f"{component}-servers", Variant(proof=need.proof))
         for component, need in needed_of_servers(group)
         if need.proof
     )
-    return _with_nodes(group, lambda node: replace(node, applied=(*node.applied, *proofs)) if node.is_server else node)
+    return _with_nodes(
+        group,
+        lambda node: replace(node, applied=(*node.applied, *proofs)) if node.is_server else node,
+    )
 
 
 def _refuse_conflicts(setting: Setting, group: Group) -> None:
-    parts = {group.component, *group.settings, *(node.component.name for node in (*group.replicas, *group.proxies))}
+    parts = {
+        group.component,
+        *group.settings,
+        *(node.component.name for node in (*group.replicas, *group.proxies)),
+    }
     clashing = [name for name in setting.conflicts if name in parts]
     if clashing:
         what = f"'{setting.name}' and '{clashing[0]}' cannot be in the same group"
@@ -46,12 +56,16 @@ def _refuse_conflicts(setting: Setting, group: Group) -> None:
     if setting.needs and not parts & set(setting.needs):
         known = f"the group of '{group.component}' has {', '.join(sorted(parts - {setting.name}))}"
         changes = [instead(setting.name, needed, setting.name) for needed in setting.needs]
-        raise ProfileError(f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, *changes)
+        raise ProfileError(
+            f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, *changes
+        )
 
 
 def _without_one_of(clashing: str, setting: Setting, group: Group) -> Iterator[Change]:
     """The profile without what clashes with a setting, then without the setting."""
-    attached = {node.term for node in (*group.replicas, *group.proxies) if node.component.name == clashing}
+    attached = {
+        node.term for node in (*group.replicas, *group.proxies) if node.component.name == clashing
+    }
     if clashing in group.settings:
         attached.add(clashing)
     yield from (without(term) for term in sorted(attached))
@@ -60,10 +74,16 @@ def _without_one_of(clashing: str, setting: Setting, group: Group) -> Iterator[C
 
 def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
     targets = {
-        "databases": group.servers, "members": group.databases, "replicas": group.replicas, "proxies": group.proxies,
-    }[setting.applies_to]  # fmt: skip
+        "databases": group.servers,
+        "members": group.databases,
+        "replicas": group.replicas,
+        "proxies": group.proxies,
+    }[setting.applies_to]
     found = {
-        node.name: next((variant for variant in setting.variants if _fits(variant.when, node, group, library)), None)
+        node.name: next(
+            (variant for variant in setting.variants if _fits(variant.when, node, group, library)),
+            None,
+        )
         for node in targets
     }
     missing = [node for node in targets if found[node.name] is None]
@@ -91,14 +111,20 @@ def _fits(when: When, node: Node, group: Group, library: Library) -> bool:
         and (when.topology is None or group.topology in when.topology)
         and (when.since is None or at_least(node.version, when.since))
         and (when.before is None or not at_least(node.version, when.before))
-        and (when.capability is None or library.catalog.images[node.choice.key].has(when.capability, node.version))
+        and (
+            when.capability is None
+            or library.catalog.images[node.choice.key].has(when.capability, node.version)
+        )
     )
 
 
 def _refuse(setting: Setting, missing: list[Node], group: Group, library: Library) -> None:
     works = "; ".join(dict.fromkeys(variant.when.describe() for variant in setting.variants))
     if missing:
-        target = f"{missing[0].name} ({missing[0].server_component or missing[0].service} {missing[0].version})"
+        target = (
+            f"{missing[0].name} ({missing[0].server_component or missing[0].service}"
+            f" {missing[0].version})"
+        )
     else:
         target = {"replicas": "a group without replicas", "proxies": "a group without a proxy"}.get(
             setting.applies_to, f"a group of {group.component}"
@@ -108,8 +134,12 @@ def _refuse(setting: Setting, missing: list[Node], group: Group, library: Librar
     raise ProfileError(what, f"it works on: {works}", *changes, last_resort=without(setting.name))
 
 
-def _where_it_applies(setting: Setting, missing: list[Node], group: Group, library: Library) -> Iterator[Change]:
-    """The group with what the setting applies to: servers of another series, another component, an attached one."""
+def _where_it_applies(
+    setting: Setting, missing: list[Node], group: Group, library: Library
+) -> Iterator[Change]:
+    """The group with what the setting applies to: servers of another series, another component, an
+    attached one.
+    """
     components = [name for variant in setting.variants for name in variant.when.component or []]
     for node in missing:
         (term,) = parse(node.term)
@@ -130,7 +160,9 @@ def assignments(plan: Plan) -> Plan:
     Raises SandboxError (exit 2) if a pair names a term that is not in the profile.
     """
     triples = split_assignments(plan.request.assignments)
-    servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
+    servers = {node.component.name for node in plan.databases} | {
+        node.name for node in plan.databases
+    }
     others = {
         node.component.name: node
         for node in plan.nodes
@@ -146,32 +178,48 @@ def assignments(plan: Plan) -> Plan:
 
     def update(node: Node) -> Node:
         if not node.is_server:
-            return _adjusted(node, {name: value for term, name, value in triples if term == node.component.name})
-        pairs = tuple((name, value) for term, name, value in triples if term in (None, node.component.name, node.name))
+            return _adjusted(
+                node, {name: value for term, name, value in triples if term == node.component.name}
+            )
+        pairs = tuple(
+            (name, value)
+            for term, name, value in triples
+            if term in (None, node.component.name, node.name)
+        )
         return replace(node, assignments=pairs) if pairs else node
 
     return map_nodes(plan, update)
 
 
 def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:
-    """Raises SandboxError (exit 2) for an option that a node's component does not have or use, or a value not valid."""
+    """Raises SandboxError (exit 2) for an option that a node's component does not have or use, or a
+    value not valid.
+    """
     component = node.component
     known = component.spec.adjustable
     if name not in known:
         what = f"SET: {component.name} has no option '{name}'"
-        raise SandboxError(what, did_you_mean(name, known), f"try: SET='{component.name}:{min(known)}=…'")
+        raise SandboxError(
+            what, did_you_mean(name, known), f"try: SET='{component.name}:{min(known)}=…'"
+        )
     if not re.fullmatch(known[name].pattern, value):
         what = f"SET: {component.name}:{name}={value} is not valid"
-        raise SandboxError(what, f"{name}: {known[name].help}", f"try: SET='{component.name}:{name}=…'")
+        raise SandboxError(
+            what, f"{name}: {known[name].help}", f"try: SET='{component.name}:{name}=…'"
+        )
     context = node_context(plan, node, PLACEHOLDER)
-    reason = render_text(known[name].no_effect, context, f"the option {name} of {component.name}").strip()
+    reason = render_text(
+        known[name].no_effect, context, f"the option {name} of {component.name}"
+    ).strip()
     if reason:
         what = f"SET: {component.name}:{name} changes nothing in {plan.profile}"
         raise SandboxError(what, reason, f"try: make plan PROFILE={plan.profile}")
 
 
 def _adjusted(node: Node, given: Mapping[str, str]) -> Node:
-    """The node with options of its component set, each proved as a setting is where the component itself runs."""
+    """The node with options of its component set, each proved as a setting is where the component
+    itself runs.
+    """
     if not given:
         return node
     options = {name: int(value) if value.isdecimal() else value for name, value in given.items()}
@@ -180,7 +228,9 @@ def _adjusted(node: Node, given: Mapping[str, str]) -> Node:
         (f"{node.component.name}-{name}", Variant(proof=node.component.spec.adjustable[name].proof))
         for name in (given if main else ())
     )
-    return replace(node, base_options={**node.base_options, **options}, applied=(*node.applied, *proved))
+    return replace(
+        node, base_options={**node.base_options, **options}, applied=(*node.applied, *proved)
+    )
 
 
 def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:

@@ -25,16 +25,21 @@ class _File:
 
 
 def plan_hash(plan: Plan) -> str:
-    """Twelve hex digits that identify a stack's content: the file with placeholders, and the user's files."""
+    """Twelve hex digits that identify a stack's content: the file with placeholders, and the user's
+    files.
+    """
     body = json.dumps(_document(plan, PLACEHOLDER, {}), sort_keys=True)
     extra = plan.request.init.sha256 if plan.request.init else ""
     return hashlib.sha256((body + extra).encode()).hexdigest()[:12]
 
 
-def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored: str | None = None) -> dict[str, Any]:
+def compose_document(
+    plan: Plan, secrets: Secrets, identity: Identity, restored: str | None = None
+) -> dict[str, Any]:
     """The Compose file as data: self-contained, labelled, private.
 
-    ``restored``: key of the snapshot that fills the servers' volumes; the servers then set new passwords themselves.
+    ``restored``: key of the snapshot that fills the servers' volumes; the servers then set new
+    passwords themselves.
     """
     labels = {
         "sandbox.stack": PROJECT,
@@ -50,7 +55,11 @@ def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored:
 def inputs(plan: Plan) -> dict[str, Any]:
     """What the user changed in addition to the profile; files by name and hash."""
     request = plan.request
-    given = {"assignments": list(request.assignments), "cpus": request.cpus, "memory": request.memory}
+    given = {
+        "assignments": list(request.assignments),
+        "cpus": request.cpus,
+        "memory": request.memory,
+    }
     given |= {"cpuset": request.cpuset} if request.cpuset else {}
     given |= {"disk": request.disk} if request.disk else {}
     given |= {"image": request.image} if request.image else {}
@@ -64,10 +73,14 @@ def compose_text(document: Mapping[str, Any]) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
 
 
-def _document(plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bool = False) -> dict[str, Any]:
+def _document(
+    plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bool = False
+) -> dict[str, Any]:
     file = _File()
     contexts = {node.name: node_context(plan, node, secrets) for node in plan.nodes}
-    services = {node.name: _service(file, plan, node, contexts, labels, restored) for node in plan.nodes}
+    services = {
+        node.name: _service(file, plan, node, contexts, labels, restored) for node in plan.nodes
+    }
     labelled = {"labels": labels} if labels else {}
     networks: dict[str, Any] = {"stack": {"internal": True, **labelled}}
     if any(group.external for group in plan.groups):
@@ -81,7 +94,12 @@ def _document(plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bo
 
 
 def _service(
-    file: _File, plan: Plan, node: Node, contexts: Mapping[str, Any], labels: dict[str, str], restored: bool
+    file: _File,
+    plan: Plan,
+    node: Node,
+    contexts: Mapping[str, Any],
+    labels: dict[str, str],
+    restored: bool,
 ) -> dict[str, Any]:
     context = contexts[node.name]
     where = f"compose/{node.component.name}"
@@ -94,10 +112,19 @@ def _service(
     volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
     volumes += _from_client(file, plan, node)
     outside = node.kind == "client" and any(group.external for group in plan.groups)
-    networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
+    # Only such a client can reach the outside.
+    networks = ["stack", "outside"] if outside else ["stack"]
     service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
-    service |= {"restart": "no", "cpu_shares": CPU_SHARES, "stop_grace_period": f"{node.component.spec.grace_s}s"}
-    limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
+    service |= {
+        "restart": "no",
+        "cpu_shares": CPU_SHARES,
+        "stop_grace_period": f"{node.component.spec.grace_s}s",
+    }
+    limits = {
+        "cpus": plan.request.cpus,
+        "cpuset": plan.request.cpuset,
+        "mem_limit": plan.request.memory,
+    }
     service |= {name: value for name, value in limits.items() if value and node.is_server}
     service |= body
     service |= _started(node, context, service.get("entrypoint", []))
@@ -117,10 +144,14 @@ def _service(
 
 
 def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
-    """How a service starts. ``own``: the words that its fragment gives; a server's image has its own after them."""
+    """How a service starts. ``own``: the words that its fragment gives; a server's image has its
+    own after them.
+    """
     user, words = image_user(node), list(own)
     if node.is_server:
-        words += _escaped(render(node.component.spec.entrypoint, context, f"compose/{node.component.name}"))
+        words += _escaped(
+            render(node.component.spec.entrypoint, context, f"compose/{node.component.name}")
+        )
     if user:
         words = started_as(user, words)
     if node.is_server:
@@ -140,7 +171,8 @@ def _healthcheck(node: Node) -> dict[str, Any]:
 
 def _mount(file: _File, node: Node, own: NodeFile) -> dict[str, Any]:
     name = own.source
-    if file.configs.setdefault(name, own.content) != own.content:  # another node has other content under this name
+    # Another node has other content under this name.
+    if file.configs.setdefault(name, own.content) != own.content:
         name = f"{node.name}-{own.source.removeprefix(f'{node.component.name}-')}"
         if file.configs.setdefault(name, own.content) != own.content:
             raise AssertionError(f"{name} has two contents")
@@ -152,7 +184,11 @@ def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
     name, target = entry.split(":", 1)
     body = dict(node.component.volumes.get(name) or {})
     scope = body.pop("x-scope", "node")
-    owner = {"node": node.name, "database": node.watches, "group": f"{node.component.name}-{node.group_index}"}[scope]
+    owner = {
+        "node": node.name,
+        "database": node.watches,
+        "group": f"{node.component.name}-{node.group_index}",
+    }[scope]
     full = f"{owner}-{name}"
     own_disk = {DISK: disk} if disk and node.is_server and target == DATA_DIRECTORY else {}
     file.volumes[full] = file.volumes.get(full, {}) | body | own_disk
@@ -160,11 +196,17 @@ def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
 
 
 def _from_client(file: _File, plan: Plan, node: Node) -> list[str]:
-    """Mounts of folders of the client's image: volumes, filled by the engine when it creates the client's container."""
+    """Mounts of folders of the client's image: volumes, filled by the engine when it creates the
+    client's container.
+    """
     is_client = node.kind == "client"
     users = plan.nodes if is_client else (node,)
-    folders = {folder for each in users for _, variant in each.applied for folder in variant.from_client}
-    names = {folder: f"{plan.client.name}-{folder.rpartition('/')[2]}" for folder in sorted(folders)}
+    folders = {
+        folder for each in users for _, variant in each.applied for folder in variant.from_client
+    }
+    names = {
+        folder: f"{plan.client.name}-{folder.rpartition('/')[2]}" for folder in sorted(folders)
+    }
     file.volumes.update({name: {} for name in names.values()})
     return [f"{name}:{folder}{'' if is_client else ':ro'}" for folder, name in names.items()]
 
@@ -187,15 +229,21 @@ class _Octal(int):
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Block style for multi-line texts; no aliases, so that every service can be read on its own."""
+    """Block style for multi-line texts; no aliases, so that every service can be read on its
+    own.
+    """
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (the signature is the library's)
         return True
 
 
 def _text(dumper: Any, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 _Dumper.add_representer(str, _text)
-_Dumper.add_representer(_Octal, lambda dumper, mode: dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}"))
+_Dumper.add_representer(
+    _Octal, lambda dumper, mode: dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}")
+)

@@ -1,4 +1,6 @@
-"""Data directories made elsewhere: which plans start from them, what shapes them, how a server makes one its own."""
+"""Data directories made elsewhere: which plans start from them, what shapes them, how a server
+makes one its own.
+"""
 
 import re
 import shlex
@@ -21,26 +23,34 @@ _OWN_INIT_FILE = re.compile(r"^\s*(loose[-_])?init[-_]file\b", re.MULTILINE | re
 def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
     """Server → the request of its base data directory; empty unless all of them can start from one.
 
-    Two servers of one image have the same base data directory unless something that shapes a data directory differs
-    between them: a variable (``shaping`` of the component), or SQL that a setting runs at the first start.
+    Two servers of one image have the same base data directory unless something that shapes a data
+    directory differs between them: a variable (``shaping`` of the component), or SQL that a setting
+    runs at the first start.
     """
     if not _replaceable(plan):
         return {}
     found = {node.name: _base_request(plan, node, library) for node in plan.databases}
-    return {name: request for name, request in found.items() if request} if all(found.values()) else {}
+    return (
+        {name: request for name, request in found.items() if request} if all(found.values()) else {}
+    )
 
 
-def base_plans(requests: Mapping[str, PlanRequest], library: Library, available: Availability) -> Mapping[str, Plan]:
-    """Server → the plan of its base data directory; servers with the same base data directory share it."""
+def base_plans(
+    requests: Mapping[str, PlanRequest], library: Library, available: Availability
+) -> Mapping[str, Plan]:
+    """Server → the plan of its base data directory; servers with the same base data directory share
+    it.
+    """
     made = {each: make_plan(each, library, available) for each in set(requests.values())}
     return {node: made[each] for node, each in requests.items()}
 
 
 def data_request(plan: Plan) -> PlanRequest | None:
-    """The request of the stack that prepares a stack's data: its servers with everything that shapes their directories.
+    """The request of the stack that prepares a stack's data: its servers with everything that
+    shapes their directories.
 
-    Stacks that differ otherwise, by a proxy or the thread pool, then have identical data. None if a stack of the plan
-    cannot be restored.
+    Stacks that differ otherwise, by a proxy or the thread pool, then have identical data. None if a
+    stack of the plan cannot be restored.
     """
     if not _replaceable(plan):
         return None
@@ -66,8 +76,14 @@ def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | Non
 
 
 def _shaping_pairs(node: Node) -> list[str]:
-    """The ``SET=`` pairs that apply to it and shape its directory; of several for one variable only the last."""
-    shaping = {_bare(name): (canonical(name), value) for name, value in node.assignments if _shapes(node, name)}
+    """The ``SET=`` pairs that apply to it and shape its directory; of several for one variable only
+    the last.
+    """
+    shaping = {
+        _bare(name): (canonical(name), value)
+        for name, value in node.assignments
+        if _shapes(node, name)
+    }
     return sorted(f"{name}={shlex.quote(value)}" for name, value in shaping.values())
 
 
@@ -89,17 +105,22 @@ def _bare(variable: str) -> str:
 
 
 def _replaceable(plan: Plan) -> bool:
-    """Whether its data can be made elsewhere: restorable, and shaped by nothing in the user's own file."""
+    """Whether its data can be made elsewhere: restorable, and shaped by nothing in the user's own
+    file.
+    """
     text = plan.request.cnf.content if plan.request.cnf else ""
     options = _OPTION.findall(text)
-    shaped = _INCLUDE.search(text) or any(_shapes(node, name) for node in plan.databases for name in options)
+    shaped = _INCLUDE.search(text) or any(
+        _shapes(node, name) for node in plan.databases for name in options
+    )
     return restorable(plan) and not shaped
 
 
 def rotation_sql(node: Node, context: Mapping[str, Any]) -> str:
     """One statement per line, as ``init_file`` requires; empty if the server cannot be restored.
 
-    Source: MySQL manual, Server Command Options, ``init_file``: run at startup, before connections are accepted.
+    Source: MySQL manual, Server Command Options, ``init_file``: run at startup, before connections
+    are accepted.
     """
     spec = node.component.spec
     if spec.credential_rotation is None:
@@ -119,18 +140,27 @@ def _rendered(node: Node, name: str, context: Mapping[str, Any]) -> str:
 
 
 def _statements(node: Node, names: Iterable[str], context: Mapping[str, Any]) -> list[str]:
-    """The statements of first-start files, each on one line and without its semicolon, which ends a line there."""
+    """The statements of first-start files, each on one line and without its semicolon, which ends a
+    line there.
+    """
     text = "\n".join(_rendered(node, name, context) for name in names)
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("--")]
+    lines = [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and not line.lstrip().startswith("--")
+    ]
     found = "\n".join(lines).split(";\n")
-    return [" ".join(statement.rstrip(";").splitlines()) for statement in found if statement.strip(";")]
+    return [
+        " ".join(statement.rstrip(";").splitlines()) for statement in found if statement.strip(";")
+    ]
 
 
 def restorable(plan: Plan) -> bool:
     """Whether a stack of the plan can be kept as a snapshot and restored from it.
 
-    Every server must be able to set new passwords before it accepts connections, so the user's own ``init_file``, or an
-    external server, rules it out; ``ALTER USER … IDENTIFIED BY`` exists from MySQL 5.7.6 and MariaDB 10.2 on.
+    Every server must be able to set new passwords before it accepts connections, so the user's own
+    ``init_file``, or an external server, rules it out; ``ALTER USER … IDENTIFIED BY`` exists from
+    MySQL 5.7.6 and MariaDB 10.2 on.
     """
     cnf = plan.request.cnf
     set_by_user = {canonical(name) for node in plan.databases for name, _ in node.assignments}

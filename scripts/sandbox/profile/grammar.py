@@ -21,7 +21,8 @@ FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
 _SMALLEST_DISK = 1 << 30
 _SHIFTS = {"m": 20, "g": 30, "t": 40}
 _ASSIGNMENT = re.compile(
-    r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)", re.DOTALL
+    r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)",
+    re.DOTALL,
 )
 
 
@@ -45,18 +46,29 @@ def parse(profile: str) -> list[Term]:
     Raises SandboxError (exit 2) naming the first piece that is not a term.
     """
     if not profile.strip():
-        raise SandboxError("the profile is empty", f"a profile is terms joined by '+', such as {EXAMPLE}", NEXT_STEP)
+        raise SandboxError(
+            "the profile is empty",
+            f"a profile is terms joined by '+', such as {EXAMPLE}",
+            NEXT_STEP,
+        )
     if len(profile) > _MAX_LENGTH:
         raise SandboxError(
-            f"the profile is {len(profile)} characters long", f"the limit is {_MAX_LENGTH} characters", NEXT_STEP
+            f"the profile is {len(profile)} characters long",
+            f"the limit is {_MAX_LENGTH} characters",
+            NEXT_STEP,
         )
     return [_parse_term(piece.strip(), profile) for piece in profile.split("+")]
 
 
 def _no_term(piece: str, profile: str) -> ProfileError:
-    """If only case or a colon is wrong, as in an image's name, the error suggests the intended term."""
+    """If only case or a colon is wrong, as in an image's name, the error suggests the intended
+    term.
+    """
     meant = piece.lower().replace(":", "@")
-    known = f"a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as {EXAMPLE}"
+    known = (
+        "a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as"
+        f" {EXAMPLE}"
+    )
     changes: list[Change] = []
     if _TERM.fullmatch(meant):
         known = f"did you mean '{meant}'?"
@@ -73,7 +85,9 @@ def _parse_term(piece: str, profile: str) -> Term:
         version = f"@{match['version']}" if match["version"] else ""
         counts = ("3", "")
         changes = [instead(piece, f"{match['name']}{count}{version}") for count in counts]
-        raise ProfileError(f"the count of {piece!r} is {match['count']}", "a count is 1 to 9", *changes)
+        raise ProfileError(
+            f"the count of {piece!r} is {match['count']}", "a count is 1 to 9", *changes
+        )
     return Term(match["name"], int(count) if count else None, match["version"], piece)
 
 
@@ -106,22 +120,38 @@ def _up(variable: str) -> str:
     return f"try: make up PROFILE={_PLAIN_PROFILE} {variable}"
 
 
-def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None, disk: str | None = None) -> None:
+def check_limits(
+    cpus: str | None, memory: str | None, cpuset: str | None = None, disk: str | None = None
+) -> None:
     """Refuses a ``CPUS=``, ``MEMORY=``, ``cpuset`` or ``DISK=`` that no engine accepts."""
     if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
-        raise SandboxError(f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", _up("CPUS=1"))
+        raise SandboxError(
+            f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", _up("CPUS=1")
+        )
     if cpus is not None and float(cpus) <= 0:
-        raise SandboxError(f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", _up("CPUS=0.5"))
+        raise SandboxError(
+            f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", _up("CPUS=0.5")
+        )
     if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
-        raise SandboxError(f"MEMORY={memory} is not a valid amount of memory", "such as 512m or 2g", _up("MEMORY=1g"))
+        raise SandboxError(
+            f"MEMORY={memory} is not a valid amount of memory",
+            "such as 512m or 2g",
+            _up("MEMORY=1g"),
+        )
     if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
-        raise SandboxError(f"cpuset: '{cpuset}' is not a valid list of CPUs", "such as 0 or 0-1,3", "try: cpuset: 0-1")
+        raise SandboxError(
+            f"cpuset: '{cpuset}' is not a valid list of CPUs",
+            "such as 0 or 0-1,3",
+            "try: cpuset: 0-1",
+        )
     if disk is not None:
         parse_disk(disk)
 
 
 def parse_disk(text: str) -> tuple[str, int]:
-    """File system and bytes of a ``DISK=``, as ``ext4:4g``. Raises SandboxError (exit 2) for an invalid one."""
+    """File system and bytes of a ``DISK=``, as ``ext4:4g``. Raises SandboxError (exit 2) for an
+    invalid one.
+    """
     match = re.fullmatch(rf"({'|'.join(FILE_SYSTEMS)}):(\d+)([mgt])", text.lower())
     if not match:
         known = f"a file system ({', '.join(FILE_SYSTEMS)}), a colon and a size, such as ext4:4g"
@@ -159,13 +189,17 @@ def external_address(url: str) -> ExternalAddress:
     if parts.scheme not in ("mysql", "mariadb") or not parts.hostname:
         raise _refused(url, f"an address looks like {ADDRESS_EXAMPLE}")
     if parts.password is not None:
-        known = "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that holds it"
+        known = (
+            "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that"
+            " holds it"
+        )
         raise _refused(url, known)
     user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
     return ExternalAddress(parts.hostname, port, user, schema)
 
 
 def _refused(url: str, known: str) -> SandboxError:
-    public = re.sub(r"(^|//)([^/:@]*):.*@", r"\1\2@", url)  # whatever is wrong with it, a password is not printed
+    # Whatever is wrong with it, a password is not printed.
+    public = re.sub(r"(^|//)([^/:@]*):.*@", r"\1\2@", url)
     what = f"EXTERNAL={public} is not a valid address"
     return SandboxError(what, known, f"try: make plan PROFILE=external EXTERNAL={ADDRESS_EXAMPLE}")

@@ -1,4 +1,6 @@
-"""Images: the catalog, server versions, and which image a node gets: already local, else pulled, else built."""
+"""Images: the catalog, server versions, and which image a node gets: already local, else pulled,
+else built.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +15,9 @@ from sandbox.core.words import ImageOrigin
 from sandbox.profile.versions import package_tag, packaged_version
 
 USER = r"^\d+:\d+$"
-Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+Text = Annotated[
+    str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)
+]
 
 
 class Declared(BaseModel):
@@ -30,7 +34,9 @@ class ExactBuild(Declared):
 
 
 class Build(Declared):
-    """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
+    """How an image is built here: a folder of ``images/``, a Debian suite, the package that
+    determines the version.
+    """
 
     folder: str
     suite: str
@@ -53,7 +59,9 @@ class Build(Declared):
 
 
 class VersionSeries(Declared):
-    """One series: its current published version, the repository of that, its build; either may lack."""
+    """One series: its current published version, the repository of that, its build; either may
+    lack.
+    """
 
     version: Text
     published: str | None = None
@@ -73,11 +81,15 @@ class CatalogImage(Declared):
 
     default: Text
     user: str | None = Field(default=None, pattern=USER)
-    """uid:gid with which its program reads mounted files; None where every fragment sets its own user."""
+    """uid:gid with which its program reads mounted files; None where every fragment sets its own
+    user.
+    """
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
     """The same for another repository's images, where it differs: repository → uid:gid."""
     repositories: dict[str, str] = Field(default_factory=dict)
-    """Further repositories, with tags of their own shape: repository → expression of a whole tag."""
+    """Further repositories, with tags of their own shape: repository → expression of a whole
+    tag.
+    """
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
@@ -95,10 +107,14 @@ class CatalogImage(Declared):
             return max(owners, key=version_key), wanted
         what = f"'{key}' has no series for version '{wanted}'"
         step = f"try: make plan PROFILE={key}@{self.default}"
-        raise SandboxError(what, f"{self._nearest(wanted)}; an exact tag of a known series works too", step)
+        raise SandboxError(
+            what, f"{self._nearest(wanted)}; an exact tag of a known series works too", step
+        )
 
     def _nearest(self, wanted: str) -> str:
-        """The series just below and above a version; for any other word, the series or alias that resembles it."""
+        """The series just below and above a version; for any other word, the series or alias that
+        resembles it.
+        """
         if not wanted[:1].isdigit():
             return did_you_mean(wanted, [*self.series, *self.aliases])
         ordered = sorted(self.series, key=version_key)
@@ -130,10 +146,14 @@ class Catalog(Declared):
     images: dict[str, CatalogImage]
 
     def image(self, key: str) -> CatalogImage:
-        """The image of a key. Raises SandboxError (exit 5) if a component names one that the catalog lacks."""
+        """The image of a key. Raises SandboxError (exit 5) if a component names one that the
+        catalog lacks.
+        """
         if key in self.images:
             return self.images[key]
-        what = f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml"
+        what = (
+            f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml"
+        )
         step = "try: make test-unit   (names the component)"
         raise SandboxError(what, did_you_mean(key, self.images), step, ExitCode.INTERNAL)
 
@@ -170,7 +190,9 @@ class ImageChoice:
 
 @dataclass(frozen=True)
 class Availability:
-    """The images this machine can get: local references, and whether a registry answers (asked only if needed)."""
+    """The images this machine can get: local references, and whether a registry answers (asked only
+    if needed).
+    """
 
     local: frozenset[str] = frozenset()
     registry: Callable[[], bool] = field(default=lambda: False)
@@ -189,7 +211,9 @@ def built_reference(key: str, package: str, suite: str) -> str:
     return f"sandbox/{key}:{package_tag(package)}-{suite}"
 
 
-def choose_image(catalog: Catalog, key: str, asked: str | None, available: Availability) -> ImageChoice:
+def choose_image(
+    catalog: Catalog, key: str, asked: str | None, available: Availability
+) -> ImageChoice:
     """The image of a catalog key in the requested version (None: the default).
 
     A series is whatever its image is; an exact version is that version, or it is ``unavailable``.
@@ -279,7 +303,9 @@ class _Sources:
         return built_reference(self.key, build.package, build.suite)
 
     def _exactly_built(self) -> str | None:
-        """The image here of this exact version: the catalog's build of it, else the newest package."""
+        """The image here of this exact version: the catalog's build of it, else the newest
+        package.
+        """
         wanted = self._exact_build()
         own = self._reference(wanted) if wanted else None
         if own in self.available.local:
@@ -307,7 +333,9 @@ class _Sources:
     def _of_build(
         self, reference: str, source: ImageSource, package: str | None, wanted: str | None = None
     ) -> ImageChoice:
-        """``package``: the package version in it, if that is known; ``wanted``: the one to build."""
+        """``package``: the package version in it, if that is known; ``wanted``: the one to
+        build.
+        """
         return ImageChoice(
             key=self.key,
             series=self.series,
@@ -337,8 +365,12 @@ class SeriesVersions:
     buildable: tuple[str, ...]
 
 
-def series_versions(catalog: Catalog, key: str, series: str, available: Availability) -> SeriesVersions:
-    """What of a series is on this machine, published (as far as the catalog knows), and buildable."""
+def series_versions(
+    catalog: Catalog, key: str, series: str, available: Availability
+) -> SeriesVersions:
+    """What of a series is on this machine, published (as far as the catalog knows), and
+    buildable.
+    """
     image = catalog.image(key)
     entry = image.series[series]
     published = [entry.version, *entry.tags] if entry.published else []
@@ -394,6 +426,8 @@ def at_least(version: str, since: str) -> bool:
 
 
 def belongs_to(version: str, series: str) -> bool:
-    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to ``2.53``."""
+    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to
+    ``2.53``.
+    """
     version = version.removeprefix("v")
     return version == series or version.startswith((f"{series}.", f"{series}-"))

@@ -1,4 +1,6 @@
-"""What a profile can name: components, settings and named profiles, as their files declare them; and the catalog."""
+"""What a profile can name: components, settings and named profiles, as their files declare them;
+and the catalog.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "
 
 
 class Question(Declared):
-    """One question and the one answer that means yes: a query or a command, run in the node or from the client."""
+    """One question and the one answer that means yes: a query or a command, run in the node or from
+    the client.
+    """
 
     query: str | None = None
     command: list[str] | None = None
@@ -35,20 +39,28 @@ class ServiceSpec(Declared):
 
 
 class Auxiliary(ServiceSpec):
-    """An additional service of a fragment: one more node per component node, per database or per stack."""
+    """An additional service of a fragment: one more node per component node, per database or per
+    stack.
+    """
 
     image: str
     per: Literal["node", "database", "stack"]
     taken_from: str | None = None
     """Component whose fragment has this service; what stands here is laid over it."""
     where: str | None = None
-    """Template, seen by a node of its component: empty where that node has no such service; None: it always has."""
+    """Template, seen by a node of its component: empty where that node has no such service; None:
+    it always has.
+    """
     shares_host: bool = False
-    """Whether the node of a database stands for a process of that one's host: what befalls the host befalls both."""
+    """Whether the node of a database stands for a process of that one's host: what befalls the host
+    befalls both.
+    """
 
 
 class ReplicationSource(Declared):
-    """What a component's fragment adds to the single server it replicates from. ``service``: lists are appended."""
+    """What a component's fragment adds to the single server it replicates from. ``service``: lists
+    are appended.
+    """
 
     ready: Question
     role: Question
@@ -58,11 +70,12 @@ class ReplicationSource(Declared):
 
 
 class Servers(Declared):
-    """What a component needs from the servers of its group that belong to ``family`` and replicate as ``topology``.
+    """What a component needs from the servers of its group that belong to ``family`` and replicate
+    as ``topology``.
 
-    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does. Without
-    it every version works. ``variables`` that its documentation asks for; SET= wins over them. ``proof``: asked of
-    each server, whether it is as that asks for.
+    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one
+    that does. Without it every version works. ``variables`` that its documentation asks for; SET=
+    wins over them. ``proof``: asked of each server, whether it is as that asks for.
     """
 
     family: Literal["mysql", "mariadb"]
@@ -79,10 +92,11 @@ class Servers(Declared):
 
 
 class Certificate(Declared):
-    """A server's certificate, generated with the stack's passwords. ``since``: the oldest version that gets one.
+    """A server's certificate, generated with the stack's passwords. ``since``: the oldest version
+    that gets one.
 
-    A self-signed one saves the server generating its own keys: the RSA pairs at MySQL's first start (0.5 s of CPU),
-    the 4,096-bit pair at every start of MariaDB from 11.4 on (1 s).
+    A self-signed one saves the server generating its own keys: the RSA pairs at MySQL's first start
+    (0.5 s of CPU), the 4,096-bit pair at every start of MariaDB from 11.4 on (1 s).
     """
 
     signed_by: Literal["itself", "authority"]
@@ -90,13 +104,17 @@ class Certificate(Declared):
 
 
 class Adjustable(Declared):
-    """An option of a component that ``SET=<component>:<option>=…`` changes, and the question that reads it back."""
+    """An option of a component that ``SET=<component>:<option>=…`` changes, and the question that
+    reads it back.
+    """
 
     help: str
     pattern: str
     """The whole value, as a regular expression."""
     no_effect: str = ""
-    """Template, seen by a node of the component: why the option changes nothing there; empty: it does."""
+    """Template, seen by a node of the component: why the option changes nothing there; empty: it
+    does.
+    """
     proof: Question
 
 
@@ -117,7 +135,9 @@ class ComponentSpec(ServiceSpec):
     note: str = ""
     """Template of what `plan` prints about it next to its role; empty: nothing."""
     rejoins: str = ""
-    """Template of the means by which it makes an old source follow the writer again; empty: it does not."""
+    """Template of the means by which it makes an old source follow the writer again; empty: it does
+    not.
+    """
     family: Literal["mysql", "mariadb"] | None = None
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
@@ -128,31 +148,45 @@ class ComponentSpec(ServiceSpec):
     admin_ports: list[str] = Field(default_factory=list)
     """Names of the ports that take no load: an administration interface, a statistics page."""
     members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)
-    """For a proxy: topologies in which it routes only to the cluster's members, not to their replicas."""
+    """For a proxy: topologies in which it routes only to the cluster's members, not to their
+    replicas.
+    """
     memory_mb: int = 100
     config_dir: str | None = None
     sql_client: str = "mysql"
     server: str = "mysqld"
     entrypoint: list[str] = Field(default_factory=list)
-    """Of a database: the words that start it in its image; a fragment's own ``entrypoint`` comes before them."""
+    """Of a database: the words that start it in its image; a fragment's own ``entrypoint`` comes
+    before them.
+    """
     certificate: Certificate | None = None
     ssh_key: bool = False
     """Whether its nodes log in to each other, by a key of the stack's own."""
     grace_s: int = 10
     credential_rotation: str | None = None
-    """Template of the SQL that gives a server restored from a snapshot new passwords; None: it cannot be restored."""
+    """Template of the SQL that gives a server restored from a snapshot new passwords; None: it
+    cannot be restored.
+    """
     rotation_begins_with: list[str] = Field(default_factory=list)
-    """First-start templates that go into it, since the base data directory lacks them; they may be repeated."""
+    """First-start templates that go into it, since the base data directory lacks them; they may be
+    repeated.
+    """
     rotation_once: list[str] = Field(default_factory=list)
-    """The same for statements that must not be repeated, such as those that set a replica's source."""
+    """The same for statements that must not be repeated, such as those that set a replica's
+    source.
+    """
     base_directory: str | None = None
-    """The component whose first start creates the data directory that its servers can start from; None: they cannot."""
+    """The component whose first start creates the data directory that its servers can start from;
+    None: they cannot.
+    """
     shaping: list[str] = Field(default_factory=list)
     """The variables that shape a fresh data directory, or what the first start writes into it."""
     timeout_s: int = 120
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     role: Question | None = None
-    """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
+    """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of
+    them.
+    """
     state: Question | None = None
     """What `plan.server_states` reads: a line is ``name<TAB>value``, or vertical output."""
     source: ReplicationSource | None = None
@@ -174,7 +208,10 @@ class Component(Declared):
     @property
     def countable(self) -> bool:
         """Whether its term may carry a count."""
-        return self.spec.kind in ("database", "replica", "proxy", "manager") and self.spec.attaches != "stack"
+        return (
+            self.spec.kind in ("database", "replica", "proxy", "manager")
+            and self.spec.attaches != "stack"
+        )
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +219,20 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     merged = dict(base)
     for key, value in over.items():
         mine = merged.get(key)
-        merged[key] = deep_merge(mine, value) if isinstance(mine, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = (
+            deep_merge(mine, value)
+            if isinstance(mine, Mapping) and isinstance(value, Mapping)
+            else value
+        )
     return merged
 
 
-def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A raw fragment merged over the raw fragment it is based on; the base's main service takes the new name."""
+def inherit(
+    base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], name: str
+) -> dict[str, Any]:
+    """A raw fragment merged over the raw fragment it is based on; the base's main service takes the
+    new name.
+    """
     renamed = dict(base)
     services = dict(base.get("services", {}))
     if base_name in services:
@@ -197,23 +242,31 @@ def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], na
 
 
 def take_over(lender: Mapping[str, Any], service: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    """A raw fragment with an auxiliary service of another one and its configs; its own words about them win."""
+    """A raw fragment with an auxiliary service of another one and its configs; its own words about
+    them win.
+    """
     declared = lender["services"][service]
     given = {
         "x-component": {"auxiliary": {service: lender["x-component"]["auxiliary"][service]}},
         "services": {service: declared},
-        "configs": {entry["source"]: lender["configs"][entry["source"]] for entry in declared["configs"]},
+        "configs": {
+            entry["source"]: lender["configs"][entry["source"]] for entry in declared["configs"]
+        },
     }
     return deep_merge(given, own)
 
 
 def as_source(database: Component, replica: Component) -> Component:
-    """The component of a single server with replicas: its own, plus what their fragment adds to their source."""
+    """The component of a single server with replicas: its own, plus what their fragment adds to
+    their source.
+    """
     source = replica.spec.source
     if source is None:
         return database
     service = database.services[database.name]
-    laid = deep_merge(service, source.service) | {"configs": [*service["configs"], *source.service["configs"]]}
+    laid = deep_merge(service, source.service) | {
+        "configs": [*service["configs"], *source.service["configs"]]
+    }
     configs = {name: replica.configs[name] for name in source.configs}
     files = {config["file"]: replica.files[config["file"]] for config in configs.values()}
     return database.model_copy(
@@ -238,8 +291,15 @@ class When(Declared):
 
     def describe(self) -> str:
         """The condition in words, for the error message that names what works."""
-        parts = [" or ".join(self.component or []), self.family or "", "/".join(self.topology or [])]
-        parts += [f"{self.since} and newer" if self.since else "", f"before {self.before}" if self.before else ""]
+        parts = [
+            " or ".join(self.component or []),
+            self.family or "",
+            "/".join(self.topology or []),
+        ]
+        parts += [
+            f"{self.since} and newer" if self.since else "",
+            f"before {self.before}" if self.before else "",
+        ]
         parts.append(f"with {self.capability.replace('_', ' ')}" if self.capability else "")
         return " ".join(part for part in parts if part) or "any"
 
@@ -264,7 +324,9 @@ class Setting(Declared):
     name: str
     help: str
     applies_to: Literal["databases", "members", "replicas", "proxies"]
-    """All servers of the group; only those of its database term; only its replicas; only its proxies."""
+    """All servers of the group; only those of its database term; only its replicas; only its
+    proxies.
+    """
     variants: list[Variant]
     conflicts: list[str] = Field(default_factory=list)
     """Settings or components that cannot be in the same group."""

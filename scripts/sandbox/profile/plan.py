@@ -101,14 +101,18 @@ class Node:
         return at_least(self.version, since)
 
     def assigned(self, name: str, otherwise: object) -> object:
-        """Value that SET= gives a variable on this node, else ``otherwise``; ``-`` and ``_`` are the same."""
+        """Value that SET= gives a variable on this node, else ``otherwise``; ``-`` and ``_`` are
+        the same.
+        """
         given = {key.replace("-", "_").lower(): value for key, value in self.assignments}
         return given.get(name, otherwise)
 
     def has_certificate(self, signed_by: str) -> bool:
         """Whether it gets a certificate of this kind."""
         given = self.component.spec.certificate
-        return given is not None and given.signed_by == signed_by and self.at_least(given.since or "0")
+        return (
+            given is not None and given.signed_by == signed_by and self.at_least(given.since or "0")
+        )
 
 
 @dataclass(frozen=True)
@@ -142,12 +146,16 @@ class Group:
 
     def behind(self, proxy: Node) -> tuple[Node, ...]:
         """The servers that a proxy of the group routes to."""
-        return self.databases if self.topology in proxy.component.spec.members_only else self.servers
+        return (
+            self.databases if self.topology in proxy.component.spec.members_only else self.servers
+        )
 
     @property
     def every_member_writes(self) -> bool:
         """Whether all its database nodes take writes at once, each with all data."""
-        return self.topology == "galera" or (self.topology == "gr" and "multi-primary" in self.settings)
+        return self.topology == "galera" or (
+            self.topology == "gr" and "multi-primary" in self.settings
+        )
 
     @property
     def first(self) -> str:
@@ -184,18 +192,28 @@ class PlanRequest:
     cpuset: str | None = None
     """CPUs that each database node may use, such as ``0-1``."""
     disk: str | None = None
-    """File system and size of each data directory's own disk, such as ``ext4:4g``; None: the engine's disk."""
+    """File system and size of each data directory's own disk, such as ``ext4:4g``; None: the
+    engine's disk.
+    """
     versions: tuple[tuple[str, str], ...] = ()
     """(node, version) of those that were upgraded since: another one than their term's."""
     image: str | None = None
-    """Image override for the first server: local reference or ``sha256:…``; it honours the same contract."""
+    """Image override for the first server: local reference or ``sha256:…``; it honours the same
+    contract.
+    """
 
 
 def memory_mb(amount: str) -> int:
-    """An amount of memory in Docker's notation (``512m``, ``2g``, bytes without a letter), in MiB."""
+    """An amount of memory in Docker's notation (``512m``, ``2g``, bytes without a letter), in
+    MiB.
+    """
     number = amount.lower().removesuffix("b")
     letter = number[-1:] if number[-1:].isalpha() else ""
-    return int(number.removesuffix(letter)) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[letter] // (1 << 20)
+    return (
+        int(number.removesuffix(letter))
+        * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[letter]
+        // (1 << 20)
+    )
 
 
 @dataclass(frozen=True)
@@ -231,12 +249,16 @@ class Plan:
         return None if node.group_index is None else self.groups[node.group_index - 1]
 
     def unavailable(self) -> list[Node]:
-        """Nodes whose image is unavailable: not local, and it can be neither pulled nor built here."""
+        """Nodes whose image is unavailable: not local, and it can be neither pulled nor built
+        here.
+        """
         return [node for node in self.nodes if node.choice.source == "unavailable"]
 
 
 def entry_words(plan: Plan) -> frozenset[str]:
-    """The words that ``VIA=`` accepts before a server can be asked: names of nodes and terms, ports, possible roles."""
+    """The words that ``VIA=`` accepts before a server can be asked: names of nodes and terms,
+    ports, possible roles.
+    """
     nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
     externals = [f"external{group.index}" for group in plan.groups if group.external]
     words = {*externals, "writer", *(["external"] if externals else [])}

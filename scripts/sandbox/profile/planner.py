@@ -12,7 +12,15 @@ from sandbox.profile.images import Availability, ImageChoice, ImageSource, at_le
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.proposals import Search
-from sandbox.profile.refusal import Change, ProfileError, instead, only, unchanged, without, without_last
+from sandbox.profile.refusal import (
+    Change,
+    ProfileError,
+    instead,
+    only,
+    unchanged,
+    without,
+    without_last,
+)
 from sandbox.profile.templates import render_text
 
 
@@ -29,7 +37,8 @@ class _Draft:
 def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
     """The plan of a profile.
 
-    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and a profile that plans.
+    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and a profile
+    that plans.
     """
     check_limits(request.cpus, request.memory, request.cpuset, request.disk)
     try:
@@ -44,7 +53,9 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
 
 
 def _planned(request: PlanRequest, library: Library, available: Availability) -> Plan:
-    """The plan of a profile. Raises SandboxError; the next step of a ProfileError proposes nothing yet."""
+    """The plan of a profile. Raises SandboxError; the next step of a ProfileError proposes nothing
+    yet.
+    """
     terms = _expand(parse(request.profile), library)
     drafts, watchers = _read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
@@ -57,7 +68,10 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
     watching = [node for term in watchers for node in builder.stack_wide(term, servers)]
     client = builder.stack_wide(Term("client", None, None, "client"), servers)
     nodes = (
-        [node for group in groups for node in (*group.servers, *group.proxies)] + builder.auxiliary + watching + client
+        [node for group in groups for node in (*group.servers, *group.proxies)]
+        + builder.auxiliary
+        + watching
+        + client
     )
     profile = "+".join(term.text for term in terms)
     made = _with_memory(Plan(request, profile, groups, tuple(nodes)))
@@ -65,7 +79,9 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
 
 
 def _with_memory(plan: Plan) -> Plan:
-    """The plan with MEMORY= as the limit of each database node. Raises SandboxError (exit 2) if it is too little."""
+    """The plan with MEMORY= as the limit of each database node. Raises SandboxError (exit 2) if it
+    is too little.
+    """
     if not plan.request.memory:
         return plan
     limit_mb = memory_mb(plan.request.memory)
@@ -75,11 +91,14 @@ def _with_memory(plan: Plan) -> Plan:
             known = f"{node.component.name} takes about {node.memory_mb} MiB with its defaults"
             enough_mb = max(each.memory_mb for each in plan.databases)
             raise ProfileError(what, known, unchanged, memory=f"{enough_mb}m")
-    return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
+    return apply.map_nodes(
+        plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node
+    )
 
 
 def _with_image_override(plan: Plan, available: Availability) -> Plan:
-    """The plan with the image override on every server that has the first server's image: never pulled, never built.
+    """The plan with the image override on every server that has the first server's image: never
+    pulled, never built.
 
     An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
     """
@@ -91,7 +110,9 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
     source: ImageSource = "local" if here else "unavailable"
     given = replace(replaced, reference=reference, source=source, origin="given", exact=None)
     same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
-    return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
+    return apply.map_nodes(
+        plan, lambda node: replace(node, choice=given) if node.name in same else node
+    )
 
 
 def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
@@ -102,9 +123,15 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
         named = library.named.get(term.name)
         if named and (term.count or term.version):
             what = f"the named profile '{term.name}' takes no count and no version"
-            raise ProfileError(what, f"it stands for {named.profile}", instead(term.text, term.name))
+            raise ProfileError(
+                what, f"it stands for {named.profile}", instead(term.text, term.name)
+            )
         for each in parse(named.profile) if named else [term]:
-            name = each.name if each.name in known else library.components.aliases().get(each.name, each.name)
+            name = (
+                each.name
+                if each.name in known
+                else library.components.aliases().get(each.name, each.name)
+            )
             expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
     return expanded
 
@@ -131,7 +158,9 @@ def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list
 def _refuse_unknown(term: Term, library: Library) -> NoReturn:
     words = library.words()
     near = nearest(term.name, words)
-    changes = [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
+    changes = (
+        [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
+    )
     raise ProfileError(f"unknown term '{term.text}'", did_you_mean(term.name, words), *changes)
 
 
@@ -143,7 +172,9 @@ def _add_setting(term: Term, drafts: list[_Draft]) -> None:
     group = _group_before(term, drafts)
     if term.name in group.settings:
         known = f"once is enough: it applies to the whole group of '{group.term.text}'"
-        raise ProfileError(f"the setting '{term.name}' appears twice in one group", known, without_last(term.text))
+        raise ProfileError(
+            f"the setting '{term.name}' appears twice in one group", known, without_last(term.text)
+        )
     group.settings.append(term.name)
 
 
@@ -159,7 +190,9 @@ def _after_a_database(term: Term) -> Change:
     return instead(term.text, "mysql", term.text)
 
 
-def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]) -> None:
+def _add_component(
+    term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]
+) -> None:
     plain = library.components.get(term.name)
     if term.count and not plain.countable:
         what = f"'{term.text}': '{term.name}' takes no count"
@@ -167,7 +200,9 @@ def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers:
     if plain.spec.attaches is None:
         if plain.spec.kind == "external" and term.version:
             what = f"'{term.text}': 'external' takes no version"
-            raise ProfileError(what, "it is the server that answers at EXTERNAL=", instead(term.text, term.name))
+            raise ProfileError(
+                what, "it is the server that answers at EXTERNAL=", instead(term.text, term.name)
+            )
         drafts.append(_Draft(term, plain))
     elif plain.spec.attaches == "stack":
         if any(watcher.name == term.name for watcher in watchers):
@@ -186,10 +221,15 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
     if possible is not None and name not in possible:
         what = f"'{term.name}' cannot be attached to '{name}'"
         changes = [instead(group.term.text, database) for database in possible]
-        raise ProfileError(what, f"it attaches to {', '.join(possible)}", *changes, last_resort=without(term.text))
+        raise ProfileError(
+            what, f"it attaches to {', '.join(possible)}", *changes, last_resort=without(term.text)
+        )
     if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
         what = f"'{term.text}' cannot be attached to '{group.term.text}'"
-        known = f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source"
+        known = (
+            f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a"
+            " source"
+        )
         source = replace(group.term, count=None).in_version(group.term.version)
         replicas = [] if term.name == "replica" else [f"replica{(group.term.count or 2) - 1}"]
         raise ProfileError(what, known, instead(group.term.text, source, *replicas))
@@ -198,7 +238,9 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
 class _Builder:
     """Numbers nodes and gives each its image; numbers run through the whole stack."""
 
-    def __init__(self, library: Library, available: Availability, versions: Mapping[str, str]) -> None:
+    def __init__(
+        self, library: Library, available: Availability, versions: Mapping[str, str]
+    ) -> None:
         """``versions``: of nodes that have another one than their term's."""
         self.library, self.available, self.versions = library, available, versions
         self.counts: Counter[str] = Counter()
@@ -211,14 +253,26 @@ class _Builder:
         external = request.external if spec.kind == "external" else None
         if spec.kind == "external" and not external:
             what = "the term 'external' needs an address"
-            raise ProfileError(what, f"EXTERNAL={ADDRESS_EXAMPLE}", unchanged, external=ADDRESS_EXAMPLE)
+            raise ProfileError(
+                what, f"EXTERNAL={ADDRESS_EXAMPLE}", unchanged, external=ADDRESS_EXAMPLE
+            )
         if external:
             external_address(external)  # refused before anything starts
         count = draft.term.count or spec.count
-        databases = [] if external else self._nodes(draft.term, draft.component, count, index, draft.term.version)
+        databases = (
+            []
+            if external
+            else self._nodes(draft.term, draft.component, count, index, draft.term.version)
+        )
         topology, family = spec.topology or "external", spec.family or "mysql"
         group = Group(
-            index, name, topology, family, tuple(databases), settings=tuple(draft.settings), external=external
+            index,
+            name,
+            topology,
+            family,
+            tuple(databases),
+            settings=tuple(draft.settings),
+            external=external,
         )
         for term, component in draft.members:
             version = term.version or self._followed_version(component, group)
@@ -229,7 +283,11 @@ class _Builder:
             _check_servers(term, component, group)
         group = apply.proofs_of_needs(apply.settings(group, self.library))
         for _, component in draft.members:
-            own = [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]
+            own = [
+                node
+                for node in (*group.replicas, *group.proxies)
+                if node.component.name == component.name
+            ]
             self.auxiliary += self._auxiliary(component, group, own, group.servers)
         return group
 
@@ -256,7 +314,11 @@ class _Builder:
     ) -> list[Node]:
         spec = component.spec
         choice = self._choice(term, component, version)
-        based_on = spec.based_on if spec.kind == "replica" and isinstance(spec.based_on, str) else component.name
+        based_on = (
+            spec.based_on
+            if spec.kind == "replica" and isinstance(spec.based_on, str)
+            else component.name
+        )
         nodes = []
         for _ in range(count):
             node = self._node(component, component.name, spec, term.text, group, choice)
@@ -267,7 +329,9 @@ class _Builder:
         return nodes
 
     def _choice(self, term: Term, component: Component, version: str | None) -> ImageChoice:
-        """The image of a term. Raises ProfileError for a version that it has not, or that does not work."""
+        """The image of a term. Raises ProfileError for a version that it has not, or that does not
+        work.
+        """
         key = component.spec.image or term.name
         try:
             choice = choose_image(self.library.catalog, key, version, self.available)
@@ -290,9 +354,15 @@ class _Builder:
         return replace(node, choice=choice, user=node.component.spec.user or choice.user)
 
     def _auxiliary(
-        self, component: Component, group: Group | None, own: Sequence[Node], servers: Sequence[Node]
+        self,
+        component: Component,
+        group: Group | None,
+        own: Sequence[Node],
+        servers: Sequence[Node],
     ) -> list[Node]:
-        """The auxiliary nodes of a component. ``own``: its main nodes; ``servers``: those that it looks after."""
+        """The auxiliary nodes of a component. ``own``: its main nodes; ``servers``: those that it
+        looks after.
+        """
         nodes = []
         index = group.index if group else None
         for service, spec in component.spec.auxiliary.items():
@@ -300,7 +370,9 @@ class _Builder:
             if own and not beside:
                 continue
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
-            each: list[str | None] = [node.name for node in servers] if spec.per == "database" else [None]
+            each: list[str | None] = (
+                [node.name for node in servers] if spec.per == "database" else [None]
+            )
             for watched in each * (len(beside) if spec.per == "node" else 1):
                 node = self._node(component, service, spec, component.name, index, choice)
                 options = {**component.spec.options, **spec.options}
@@ -308,15 +380,31 @@ class _Builder:
         return nodes
 
     def _node(
-        self, component: Component, service: str, spec: ServiceSpec, term: str, group: int | None, choice: ImageChoice
+        self,
+        component: Component,
+        service: str,
+        spec: ServiceSpec,
+        term: str,
+        group: int | None,
+        choice: ImageChoice,
     ) -> Node:
         self.counts[service] += 1
         index = self.counts[service]
         return Node(
-            name=f"{service}{index}", index=index, service=service, component=component, term=term, kind=spec.kind,
-            group_index=group, choice=choice, ports=spec.ports, memory_mb=spec.memory_mb,
-            user=spec.user or choice.user, ready=spec.ready, base_options=spec.options,
-        )  # fmt: skip
+            name=f"{service}{index}",
+            index=index,
+            service=service,
+            component=component,
+            term=term,
+            kind=spec.kind,
+            group_index=group,
+            choice=choice,
+            ports=spec.ports,
+            memory_mb=spec.memory_mb,
+            user=spec.user or choice.user,
+            ready=spec.ready,
+            base_options=spec.options,
+        )
 
 
 def _has_auxiliary(node: Node, service: str, spec: Auxiliary, group: Group | None) -> bool:
@@ -335,12 +423,19 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
 
 
 def _check_company(term: Term, component: Component, group: _Draft) -> None:
-    """Refuses an attached component whose group lacks what it needs, or has more of it than the one it may have."""
+    """Refuses an attached component whose group lacks what it needs, or has more of it than the one
+    it may have.
+    """
     needed = component.spec.needs
     if needed and not any(each.name == needed for each, _ in group.members):
         what = f"'{term.text}' needs a {needed} in its group"
-        raise ProfileError(what, f"'{group.term.text}' has none", instead(term.text, needed, term.text))
-    if component.spec.alone and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1:
+        raise ProfileError(
+            what, f"'{group.term.text}' has none", instead(term.text, needed, term.text)
+        )
+    if (
+        component.spec.alone
+        and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1
+    ):
         what = f"'{term.text}': a group has one {term.name}"
         single = replace(term, count=None).in_version(term.version)
         changes = (instead(term.text, single), without_last(term.text))
@@ -357,7 +452,9 @@ def _check_servers(term: Term, component: Component, group: Group) -> None:
 def _refuse_too_new(term: Term, needed: Servers, before: str, group: Group) -> None:
     if too_new := next((node for node in group.servers if at_least(node.version, before)), None):
         what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
-        known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
+        known = (
+            f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
+        )
         (changed,) = parse(too_new.term)
         raise ProfileError(what, known, instead(changed.text, changed.in_version(needed.suggested)))
 
@@ -369,5 +466,7 @@ def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) 
     if group.topology == "single" and not group.replicas:  # from now on either may be the writer
         source = as_source(databases[0].component, component)
         ready, role = source.spec.ready, source.spec.role
-        databases = tuple(replace(node, component=source, ready=ready, role=role) for node in databases)
+        databases = tuple(
+            replace(node, component=source, ready=ready, role=role) for node in databases
+        )
     return replace(group, databases=databases, replicas=(*group.replicas, *nodes))

@@ -13,13 +13,16 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """``plan``: plans a request, or raises SandboxError; ``texts``: the terms of a profile as they are typed."""
+    """``plan``: plans a request, or raises SandboxError; ``texts``: the terms of a profile as they
+    are typed.
+    """
 
     plan: Callable[[PlanRequest], Plan]
     texts: Callable[[str], list[str]]
 
     def propose(self, refusal: ProfileError, refused: PlanRequest) -> None:
-        """Makes the nearest change that plans the next step of the refusal; nothing where none does.
+        """Makes the nearest change that plans the next step of the refusal; nothing where none
+        does.
 
         What was asked for is given up only where no other change plans.
         """
@@ -30,9 +33,16 @@ class Search:
             refusal.propose(found.profile, found.external, found.memory)
 
     def _first(
-        self, refused: PlanRequest, refusal: ProfileError, tried: set[PlanRequest], *, last_resorts: bool
+        self,
+        refused: PlanRequest,
+        refusal: ProfileError,
+        tried: set[PlanRequest],
+        *,
+        last_resorts: bool,
     ) -> PlanRequest | None:
-        """The nearest change that plans; where a change is refused, too, its own changes are next."""
+        """The nearest change that plans; where a change is refused, too, its own changes are
+        next.
+        """
         tried.add(refused)
         for proposal in self._proposals(refused, refusal, last_resorts):
             if proposal in tried or len(tried) > _TRIES:
@@ -49,7 +59,9 @@ class Search:
                 return proposal
         return None
 
-    def _proposals(self, refused: PlanRequest, refusal: ProfileError, last_resorts: bool) -> Iterator[PlanRequest]:
+    def _proposals(
+        self, refused: PlanRequest, refusal: ProfileError, last_resorts: bool
+    ) -> Iterator[PlanRequest]:
         """The requests that the changes of a refusal make of the refused one."""
         try:
             texts = self.texts(refused.profile)

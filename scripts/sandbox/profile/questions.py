@@ -1,4 +1,6 @@
-"""The parts of a plan that a running stack carries: readiness questions in its containers, a description in a label."""
+"""The parts of a plan that a running stack carries: readiness questions in its containers, a
+description in a label.
+"""
 
 import shlex
 from collections.abc import Mapping
@@ -22,7 +24,9 @@ def question_script(questions: Mapping[str, str]) -> str:
     # Not indented: a command may quote multi-line text, such as Python, whose indentation matters.
     cases = "".join(f"{name})\n{commands};;\n" for name, commands in questions.items())
     unknown = f"*) echo 'no such question; here: {' '.join(questions)}' >&2; exit 2 ;;\n"
-    return f'#!/bin/sh\n# usage: sh {QUESTION_SCRIPT} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
+    return (
+        f'#!/bin/sh\n# usage: sh {QUESTION_SCRIPT} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
+    )
 
 
 def ask_commands(question: Question, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
@@ -46,10 +50,11 @@ def ready_commands(question: Question, node: Node, plan: Plan, context: Mapping[
 
 
 def _listening(question: Question, node: Node) -> str:
-    """Shell commands: exit 1 while nothing listens on a server's port. A look costs 2 ms, a refused client 15.
+    """Shell commands: exit 1 while nothing listens on a server's port. A look costs 2 ms, a refused
+    client 15.
 
-    Without grep or /proc the status is not 1, and the client finds out.
-    Source: proc(5), /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
+    Without grep or /proc the status is not 1, and the client finds out. Source: proc(5),
+    /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
     """
     if question.query is None or question.via != "self":
         return ""
@@ -83,8 +88,12 @@ def _sql_client(question: Question, node: Node, plan: Plan) -> list[str]:
     return [client, f"--defaults-file={APP_CNF}", "-h", node.name, "-P", str(port), "-N", "-B"]
 
 
-def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
-    """The questions in or about a node: ``ready``, ``role``, ``version``, ``state``, ``proof-<setting>``."""
+def node_questions(
+    node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self"
+) -> dict[str, str]:
+    """The questions in or about a node: ``ready``, ``role``, ``version``, ``state``,
+    ``proof-<setting>``.
+    """
     questions = {}
     if node.ready is not None and node.ready.via == via:
         questions["ready"] = ready_commands(node.ready, node, plan, context)
@@ -101,7 +110,9 @@ def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str 
 
 
 def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The questions about other nodes, asked from the client: ``ready-<node>``, ``proof-<setting>-<node>``."""
+    """The questions about other nodes, asked from the client: ``ready-<node>``,
+    ``proof-<setting>-<node>``.
+    """
     return {
         f"{question}-{node.name}": commands
         for node in plan.nodes
@@ -110,11 +121,15 @@ def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> d
 
 
 def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be made again."""
+    """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be
+    made again.
+    """
     group = plan.group_of(node)
     spec = node.component.spec
     rejoins = (
-        render_text(spec.rejoins, context, f"rejoins of {node.name}") if node.service == node.component.name else ""
+        render_text(spec.rejoins, context, f"rejoins of {node.name}")
+        if node.service == node.component.name
+        else ""
     )
     return {
         "term": node.term,
@@ -123,7 +138,13 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "group": node.group_index,
         **({"members": len(group.databases)} if group and node.kind == "database" else {}),
         "family": group.family if group and node.is_server else None,
-        "topology": group.topology if group and node.kind == "database" else "single" if node.is_server else None,
+        "topology": (
+            group.topology
+            if group and node.kind == "database"
+            else "single"
+            if node.is_server
+            else None
+        ),
         "origin": node.choice.origin,
         "key": node.choice.key,
         "series": node.series,
@@ -141,10 +162,15 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "expected": expected_answer(node.ready, node, context) if node.ready else None,
         "external": group.external if group else None,
         "externals": {
-            str(each.index): each.external for each in plan.groups if each.external and node.kind == "client"
+            str(each.index): each.external
+            for each in plan.groups
+            if each.external and node.kind == "client"
         },
         "proofs": {
-            name: {"via": variant.proof.via, "expect": expected_answer(variant.proof, node, context)}
+            name: {
+                "via": variant.proof.via,
+                "expect": expected_answer(variant.proof, node, context),
+            }
             for name, variant in node.applied
         },
     }

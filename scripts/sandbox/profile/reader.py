@@ -1,4 +1,6 @@
-"""Reads compose/, profiles/, images/ and the user's own files into the data for the pure planner."""
+"""Reads compose/, profiles/, images/ and the user's own files into the data for the pure
+planner.
+"""
 
 import gzip
 import hashlib
@@ -13,7 +15,15 @@ from pydantic import BaseModel, ValidationError
 from sandbox.core.errors import SandboxError
 from sandbox.core.paths import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
 from sandbox.profile.images import Catalog, Lock
-from sandbox.profile.library import Component, ComponentSpec, Library, NamedProfile, Setting, inherit, take_over
+from sandbox.profile.library import (
+    Component,
+    ComponentSpec,
+    Library,
+    NamedProfile,
+    Setting,
+    inherit,
+    take_over,
+)
 from sandbox.profile.plan import UserFile
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -26,7 +36,9 @@ def load_library(root: Path = CHECKOUT) -> Library:
         components=ComponentFolders(root / "compose"),
         settings=YamlFolder(_folders(root, "settings"), lambda path: _named(Setting, path)),
         named=YamlFolder(_folders(root, "named"), lambda path: _named(NamedProfile, path)),
-        catalog=_validated(Catalog, read_yaml(root / "images" / "catalog.yaml"), root / "images" / "catalog.yaml"),
+        catalog=_validated(
+            Catalog, read_yaml(root / "images" / "catalog.yaml"), root / "images" / "catalog.yaml"
+        ),
     )
 
 
@@ -40,7 +52,9 @@ def load_lock(path: Path = LOCK_FILE) -> Lock:
 
 
 def read_yaml(path: Path) -> Any:
-    """A YAML file's content. Raises SandboxError (exit 5) for a broken file: the repository itself is at fault."""
+    """A YAML file's content. Raises SandboxError (exit 5) for a broken file: the repository itself
+    is at fault.
+    """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506  (a safe loader)
     except (OSError, yaml.YAMLError) as problem:
@@ -50,7 +64,8 @@ def read_yaml(path: Path) -> Any:
 def read_user_file(path: str | None, variable: str) -> UserFile | None:
     """A file given as ``CNF=`` or ``INIT=``, decompressed if its name ends in .gz.
 
-    Of SQL every byte is kept, of a configuration only text is taken. Raises SandboxError (exit 2) if it cannot be read.
+    Of SQL every byte is kept, of a configuration only text is taken. Raises SandboxError (exit 2)
+    if it cannot be read.
     """
     if not path:
         return None
@@ -59,7 +74,9 @@ def read_user_file(path: str | None, variable: str) -> UserFile | None:
         raw = Path(path).read_bytes()
         content = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8", errors)
     except (OSError, EOFError, UnicodeDecodeError) as problem:
-        raise SandboxError(f"{variable}={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+        raise SandboxError(
+            f"{variable}={path} cannot be read", str(problem), f"try: ls -l {path}"
+        ) from problem
     return UserFile(Path(path).name, content, hashlib.sha256(raw).hexdigest())
 
 
@@ -72,7 +89,9 @@ def _validated(model: type[Model], data: Any, path: Path) -> Model:
         return model.model_validate(data)
     except ValidationError as problem:
         first = problem.errors()[0]
-        raise _broken(path, f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from problem
+        raise _broken(
+            path, f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        ) from problem
 
 
 def _broken(path: Path, reason: str) -> SandboxError:
@@ -116,13 +135,22 @@ class ComponentFolders:
         return self._names
 
     def aliases(self) -> dict[str, str]:
-        """Alias → the component's name; aliases come from its own folder only, not from what it is based on."""
-        found = ((name, _raw_fragment(self._folder / name)["x-component"].get("aliases", ())) for name in self._names)
+        """Alias → the component's name; aliases come from its own folder only, not from what it is
+        based on.
+        """
+        found = (
+            (name, _raw_fragment(self._folder / name)["x-component"].get("aliases", ()))
+            for name in self._names
+        )
         return {alias: name for name, aliases in found for alias in aliases}
 
     def get(self, name: str, group_component: str | None = None) -> Component:
-        """The component; one based on its group's component (a replica) is resolved for that component."""
-        depends_on_group = isinstance(_raw_fragment(self._folder / name)["x-component"].get("based_on"), dict)
+        """The component; one based on its group's component (a replica) is resolved for that
+        component.
+        """
+        depends_on_group = isinstance(
+            _raw_fragment(self._folder / name)["x-component"].get("based_on"), dict
+        )
         return self._component(name, group_component if depends_on_group else None)
 
     def _read(self, name: str, group_component: str | None) -> Component:
@@ -132,7 +160,9 @@ class ComponentFolders:
         parts = {part: raw.get(part, {}) for part in ("services", "configs", "volumes")}
         return _validated(Component, {"name": name, "spec": spec, **parts, "files": files}, path)
 
-    def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
+    def _resolved(
+        self, name: str, group_component: str | None
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         """The fragment merged over the one it is based on, and the files of both folders."""
         raw, own = self._with_services_of_others(name)
         base = raw["x-component"].get("based_on")
@@ -148,7 +178,9 @@ class ComponentFolders:
         return merged, {**base_files, **own}
 
     def _with_services_of_others(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-        """A fragment and its files, with the services, and the files, that it takes over from other fragments."""
+        """A fragment and its files, with the services, and the files, that it takes over from other
+        fragments.
+        """
         raw, files = _raw_fragment(self._folder / name), _files(self._folder / name)
         for service, auxiliary in raw["x-component"].get("auxiliary", {}).items():
             lender = auxiliary.get("taken_from")

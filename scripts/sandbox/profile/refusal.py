@@ -29,7 +29,9 @@ class ProfileError(SandboxError):
         external: str | None = None,
         memory: str | None = None,
     ) -> None:
-        """``last_resort``: gives up what was asked for; ``external``, ``memory``: variables that go with a change."""
+        """``last_resort``: gives up what was asked for; ``external``, ``memory``: variables that go
+        with a change.
+        """
         super().__init__(what, known, NEXT_STEP)
         self.changes = changes
         self.last_resort = last_resort

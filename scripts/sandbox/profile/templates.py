@@ -1,4 +1,6 @@
-"""The templates of a fragment: how they are rendered, and what they see, passwords and certificates included."""
+"""The templates of a fragment: how they are rendered, and what they see, passwords and certificates
+included.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,7 +25,9 @@ _ENVIRONMENT = jinja2.Environment(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """Letters and digits only, so that no configuration format needs quoting; certificates are PEM."""
+    """Letters and digits only, so that no configuration format needs quoting; certificates are
+    PEM.
+    """
 
     root: str
     replication: str
@@ -55,7 +59,11 @@ class Secrets:
 PASSWORD_NAMES = ("root", "replication", "monitor", "app", "admin", "cluster")
 
 PLACEHOLDER = Secrets(
-    **{item.name: f"placeholder-{item.name.replace('_', '-')}" for item in fields(Secrets) if item.name != "uuid"},
+    **{
+        item.name: f"placeholder-{item.name.replace('_', '-')}"
+        for item in fields(Secrets)
+        if item.name != "uuid"
+    },
     uuid="00000000-0000-4000-8000-000000000000",
 )
 
@@ -75,7 +83,9 @@ def _compiled(text: str) -> jinja2.Template:
 
 
 def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
-    """Renders one template. Raises SandboxError (exit 5) naming the fragment, since the repository is at fault."""
+    """Renders one template. Raises SandboxError (exit 5) naming the fragment, since the repository
+    is at fault.
+    """
     if "{" not in text:
         return text
     try:
@@ -91,7 +101,10 @@ def render(value: Any, context: Mapping[str, Any], where: str) -> Any:
     if isinstance(value, str):
         return render_text(value, context, where)
     if isinstance(value, Mapping):
-        return {render_text(str(key), context, where): render(item, context, where) for key, item in value.items()}
+        return {
+            render_text(str(key), context, where): render(item, context, where)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [render(item, context, where) for item in value]
     return value

@@ -1,4 +1,6 @@
-"""Server variables: the effective ones of a node, and names checked against those of the server's own binary."""
+"""Server variables: the effective ones of a node, and names checked against those of the server's
+own binary.
+"""
 
 import difflib
 import re
@@ -28,7 +30,10 @@ def canonical(name: str) -> str:
 
 def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str | None]:
     """Variable → value in the order of first mention; None is a bare flag. A later layer wins."""
-    layers: list[Mapping[str, Any]] = [node.component.spec.variables, *_needed_by_proxies(node, context)]
+    layers: list[Mapping[str, Any]] = [
+        node.component.spec.variables,
+        *_needed_by_proxies(node, context),
+    ]
     layers += [variant.variables for _, variant in node.applied]
     merged: dict[str, str | None] = {}
     for layer in layers:
@@ -42,7 +47,9 @@ def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str
 def _needed_by_proxies(node: Node, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The variables that the proxies and managers of its group need on a server."""
     group = context["group"]
-    return [need.variables for _, need in needed_of_servers(group)] if group and node.is_server else []
+    return (
+        [need.variables for _, need in needed_of_servers(group)] if group and node.is_server else []
+    )
 
 
 def needed_of_servers(group: Group) -> list[tuple[str, Servers]]:
@@ -57,7 +64,9 @@ def needed_of_servers(group: Group) -> list[tuple[str, Servers]]:
 
 
 def overridden_needs(plan: Plan) -> list[tuple[str, str, str, str, str]]:
-    """(node, component, variable, value that it needs, value in SET=) of every need that SET= overrides."""
+    """(node, component, variable, value that it needs, value in SET=) of every need that SET=
+    overrides.
+    """
     found = []
     for group in plan.groups:
         for node in group.servers:
@@ -93,12 +102,15 @@ def _lay(merged: dict[str, str | None], name: str, value: str | None) -> None:
 
 def server_configuration(variables: Mapping[str, str | None]) -> str:
     """A ``[mysqld]`` section."""
-    lines = [name if value is None else f"{name} = {_quoted(value)}" for name, value in variables.items()]
+    lines = [
+        name if value is None else f"{name} = {_quoted(value)}" for name, value in variables.items()
+    ]
     return "\n".join(["[mysqld]", *lines, ""])
 
 
 def _quoted(value: str) -> str:
-    """The value, quoted so that an option file returns it unchanged: comment signs, quotes, backslashes, outer blanks.
+    """The value, quoted so that an option file returns it unchanged: comment signs, quotes,
+    backslashes, outer blanks.
 
     Source: MySQL manual, Using Option Files (escape sequences, quoting).
     """
@@ -108,21 +120,32 @@ def _quoted(value: str) -> str:
 
 
 def names_in(help_text: str) -> Names:
-    """The options and, below the ruled line, the variables that ``mysqld --verbose --help`` lists; dashes as ``_``."""
+    """The options and, below the ruled line, the variables that ``mysqld --verbose --help`` lists;
+    dashes as ``_``.
+    """
     options = _OPTION.findall(help_text)
     ruled = _TABLE.search(help_text)
     below = help_text[ruled.end() :].strip("\n").partition("\n\n")[0].splitlines() if ruled else []
-    return frozenset(canonical(name) for name in [*options, *(line.split()[0] for line in below if line.strip())])
+    return frozenset(
+        canonical(name) for name in [*options, *(line.split()[0] for line in below if line.strip())]
+    )
 
 
 class UnknownVariableError(SandboxError):
-    """A name in SET= or CNF= that a server does not know but that resembles one. ``name``: as it was typed."""
+    """A name in SET= or CNF= that a server does not know but that resembles one. ``name``: as it
+    was typed.
+    """
 
     def __init__(self, variable: str, image: str, name: str, near: str) -> None:
         super().__init__(
             f"{variable}: {image} has no variable '{name}'",
-            f"did you mean '{near}'? (with loose_{name} the server starts even if it does not know it)",
-            f"try: SET={near}=…" if variable == "SET" else f"try: the same command with {near} in the file",
+            f"did you mean '{near}'? (with loose_{name} the server starts even if it does not"
+            " know it)",
+            (
+                f"try: SET={near}=…"
+                if variable == "SET"
+                else f"try: the same command with {near} in the file"
+            ),
         )
         self.name = name
 
@@ -130,7 +153,8 @@ class UnknownVariableError(SandboxError):
 def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
     """Raises UnknownVariableError (exit 2) for a name in SET= or CNF= that the image does not know.
 
-    ``known``: by image reference, for the images that could be asked. ``loose_`` means that the server may not know it.
+    ``known``: by image reference, for the images that could be asked. ``loose_`` means that the
+    server may not know it.
     """
     in_file = names_in_file(plan.request.cnf.content) if plan.request.cnf else {}
     for node in plan.databases:
@@ -143,7 +167,11 @@ def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
 
 def _server_groups(node: Node) -> tuple[str, ...]:
     """The groups of an option file that every server of its family reads."""
-    return ("mysqld", "server", *(("mariadb", "mariadbd") if node.component.spec.family == "mariadb" else ()))
+    return (
+        "mysqld",
+        "server",
+        *(("mariadb", "mariadbd") if node.component.spec.family == "mariadb" else ()),
+    )
 
 
 def names_in_file(content: str) -> dict[str, list[str]]:
@@ -164,7 +192,9 @@ def _nearest(name: str, known: Names) -> str | None:
     Servers accept any unambiguous prefix of a name, and a few words before a name.
     """
     plain = canonical(name)
-    bare = next((plain.removeprefix(prefix) for prefix in _PREFIXES if plain.startswith(prefix)), plain)
+    bare = next(
+        (plain.removeprefix(prefix) for prefix in _PREFIXES if plain.startswith(prefix)), plain
+    )
     accepted = {plain, bare} & known or sum(each.startswith(plain) for each in known) == 1
     if accepted or "." in plain or plain.startswith("loose_"):
         return None

@@ -9,7 +9,9 @@ _VERSION = re.compile(r"v?(?P<release>\d+(?:\.\d+)*)(?:-(?P<revision>\d+))?")
 
 
 def package_tag(package: str) -> str:
-    """A package version in a tag, as scripts/build-image writes it: ``1:11.8.9+ds-4`` → ``11.8.9-ds-4``."""
+    """A package version in a tag, as scripts/build-image writes it: ``1:11.8.9+ds-4`` →
+    ``11.8.9-ds-4``.
+    """
     return _NOT_IN_A_TAG.sub("-", _EPOCH.sub("", package))
 
 

@@ -26,7 +26,9 @@ _SCALARS: dict[Any, str] = {
     str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", AwareDatetime: "TIMESTAMP",
 }  # fmt: skip
 Part = Literal["manifests", "records", "servers", "seconds"]
-"""Parts that are loaded separately. The last two are large, and wait for a query that names one of their views."""
+"""Parts that are loaded separately. The last two are large, and wait for a query that names one of
+their views.
+"""
 
 ALWAYS: tuple[Part, ...] = ("manifests", "records")
 LATER: dict[str, Part] = {"variables": "servers", "status_delta": "servers", "seconds": "seconds"}
@@ -34,15 +36,24 @@ LATER: dict[str, Part] = {"variables": "servers", "status_delta": "servers", "se
 
 _LARGE = ("variables", "status_delta")
 SECONDS = {
-    "phase": "VARCHAR", "second": "BIGINT", "threads": "BIGINT", "tps": "DOUBLE", "qps": "DOUBLE",
-    "reads_per_s": "DOUBLE", "writes_per_s": "DOUBLE", "p95_ms": "DOUBLE", "conflicts_per_s": "DOUBLE",
-    "reconnects_per_s": "DOUBLE", "errors": "BIGINT",
-}  # fmt: skip
+    "phase": "VARCHAR",
+    "second": "BIGINT",
+    "threads": "BIGINT",
+    "tps": "DOUBLE",
+    "qps": "DOUBLE",
+    "reads_per_s": "DOUBLE",
+    "writes_per_s": "DOUBLE",
+    "p95_ms": "DOUBLE",
+    "conflicts_per_s": "DOUBLE",
+    "reconnects_per_s": "DOUBLE",
+    "errors": "BIGINT",
+}
 """Columns of a run's one-second series."""
 
 
 def sql_type(annotation: Any) -> str:
-    """``dict[str, int] | None`` → ``MAP(VARCHAR, BIGINT)``; a model → a STRUCT. Times are UTC without a zone.
+    """``dict[str, int] | None`` → ``MAP(VARCHAR, BIGINT)``; a model → a STRUCT. Times are UTC
+    without a zone.
 
     Everything else stays JSON.
     """
@@ -74,7 +85,11 @@ def struct_of(model: type[BaseModel], without: tuple[str, ...] = ()) -> str:
 
 def scalars_of(model: type[BaseModel]) -> list[str]:
     """Names of the fields that hold a single value."""
-    return [name for name, field in model.model_fields.items() if sql_type(field.annotation) in _SCALARS.values()]
+    return [
+        name
+        for name, field in model.model_fields.items()
+        if sql_type(field.annotation) in _SCALARS.values()
+    ]
 
 
 def quoted(name: str) -> str:
@@ -92,24 +107,34 @@ def _widest(kinds: set[str]) -> str:
 TYPES: dict[Part, str] = {
     "manifests": struct_of(Manifest),
     "records": struct_of(Record, without=_LARGE),
-    "servers": struct_of(Record, without=tuple(name for name in Record.model_fields if name not in _LARGE)),
+    "servers": struct_of(
+        Record, without=tuple(name for name in Record.model_fields if name not in _LARGE)
+    ),
     "seconds": f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in SECONDS.items())})[]",
 }
 """By part, DuckDB's type of one file's content."""
 
 _VIEWS_SQL = files(__package__).joinpath("views.sql").read_text(encoding="utf-8")
-VIEWS = {name: about for about, name in re.findall(r"^-- (.+)\nCREATE VIEW (\w+)", _VIEWS_SQL, re.MULTILINE)}
+VIEWS = {
+    name: about
+    for about, name in re.findall(r"^-- (.+)\nCREATE VIEW (\w+)", _VIEWS_SQL, re.MULTILINE)
+}
 """The views that a query sees, each with what it shows."""
 
 
 def _columns(model: type[BaseModel], prefix: str, without: tuple[str, ...] = ()) -> str:
-    return ", ".join(f"{prefix}.{quoted(name)}" for name in scalars_of(model) if name not in without)
+    return ", ".join(
+        f"{prefix}.{quoted(name)}" for name in scalars_of(model) if name not in without
+    )
 
 
 DEFINITIONS = [
     "CREATE TABLE about (version VARCHAR)",
     "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
-    *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
+    *(
+        f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})"
+        for part, kind in TYPES.items()
+    ),
     Template(_VIEWS_SQL).substitute(
         load=_columns(WorkloadRecord, "r.workload", ("name",)),
         metrics=_columns(Metrics, "r.metrics"),
@@ -121,7 +146,9 @@ DEFINITIONS = [
 
 
 def version(library: str) -> str:
-    """Of an index: one with a different version, or made by another version of DuckDB, is rebuilt."""
+    """Of an index: one with a different version, or made by another version of DuckDB, is
+    rebuilt.
+    """
     return hashlib.sha256("\n".join([library, *DEFINITIONS]).encode()).hexdigest()
 
 
@@ -131,7 +158,9 @@ _AT_ONCE = 250
 
 _WORTH_A_WORD = 1000
 Identity = str
-"""Of one state of a file: inode, size and times. A file that is written whole and renamed always gets a new one."""
+"""Of one state of a file: inode, size and times. A file that is written whole and renamed always
+gets a new one.
+"""
 Found = Mapping[Part, Mapping[str, Identity]]
 """The files that each part is loaded from, each in its current state."""
 Show = Callable[[str], None]
@@ -139,25 +168,36 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True)
 class OpenIndex:
-    """``broken``: files that were skipped, by their path under the results folder, each with the reason."""
+    """``broken``: files that were skipped, by their path under the results folder, each with the
+    reason.
+    """
 
     connection: duckdb.DuckDBPyConnection
     broken: Mapping[str, str]
 
     def confine(self) -> None:
-        """From here on no statement can reach a file or change that: for statements that a user typed.
+        """From here on no statement can reach a file or change that: for statements that a user
+        typed.
 
         ``now()`` and the like are in UTC, like the times of records.
         """
-        for setting in ("TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
+        for setting in (
+            "TimeZone = 'UTC'",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
             self.connection.execute(f"SET {setting}")
 
     def write_parquet(self, select: str, path: Path) -> None:
-        """Writes the result of a statement (not user input) as a Parquet file, atomically. Raises OSError."""
+        """Writes the result of a statement (not user input) as a Parquet file, atomically. Raises
+        OSError.
+        """
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             target = str(temporary).replace("'", "''")
-            self.connection.execute(f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+            self.connection.execute(
+                f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+            )
             temporary.replace(path)
         except duckdb.IOException as problem:
             raise OSError(str(problem)) from problem
@@ -165,15 +205,22 @@ class OpenIndex:
             temporary.unlink(missing_ok=True)
 
 
-def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lambda _: None) -> OpenIndex:
+def open_index(
+    results: Path, parts: Collection[Part] = ALWAYS, show: Show = lambda _: None
+) -> OpenIndex:
     """A connection that sees every result in its current state, and can change none.
 
-    A file next to the results caches what was read before. If it cannot be written, all is read into memory.
-    ``parts``: in addition to those always loaded; ``show`` is called before steps that take seconds.
+    A file next to the results caches what was read before. If it cannot be written, all is read
+    into memory. ``parts``: in addition to those always loaded; ``show`` is called before steps that
+    take seconds.
     """
     found = _found(results, _folders(results), parts)
     index = results / INDEX
-    connection = _up_to_date(index, found) or _renewed(results, found, show) or _made(":memory:", results, found, show)
+    connection = (
+        _up_to_date(index, found)
+        or _renewed(results, found, show)
+        or _made(":memory:", results, found, show)
+    )
     return _opened(connection, found)
 
 
@@ -187,21 +234,30 @@ def _found(results: Path, names: Sequence[str], parts: Collection[Part]) -> Foun
     manifests = _states(results, (f"{name}/manifest.json" for name in names))
     runs = ((name, run) for name in names for run in _folders(results / name / "runs"))
     records = _states(results, (f"{name}/runs/{run}/record.json" for name, run in runs))
-    return {part: manifests if part == "manifests" else records for part in sorted({*ALWAYS, *parts})}
+    return {
+        part: manifests if part == "manifests" else records for part in sorted({*ALWAYS, *parts})
+    }
 
 
 def _opened(connection: duckdb.DuckDBPyConnection, parts: Collection[Part]) -> OpenIndex:
     rows = connection.execute(
-        "SELECT path, any_value(broken) FROM loaded WHERE broken IS NOT NULL AND list_contains($1, part) GROUP BY 1",
+        "SELECT path, any_value(broken) FROM loaded WHERE broken IS NOT NULL AND list_contains($1,"
+        " part) GROUP BY 1",
         [list(parts)],
     ).fetchall()
     return OpenIndex(connection, dict(sorted(rows)))
 
 
 def _folders(parent: Path) -> list[str]:
-    """The folders in a folder by name, without hidden ones and the link ``latest``; none if there is no such folder."""
+    """The folders in a folder by name, without hidden ones and the link ``latest``; none if there
+    is no such folder.
+    """
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(parent) as entries:
-        return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
+        return sorted(
+            each.name
+            for each in entries
+            if each.is_dir(follow_symlinks=False) and each.name[0] != "."
+        )
     return []
 
 
@@ -220,14 +276,18 @@ def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
         return None
     with suppress(duckdb.Error):  # broken, or of a version that cannot be read: it is rebuilt
         connection = duckdb.connect(str(index), read_only=True)
-        if _is_of_this_version(connection) and not any(_stale(connection, *each) for each in found.items()):
+        if _is_of_this_version(connection) and not any(
+            _stale(connection, *each) for each in found.items()
+        ):
             return connection
         connection.close()
     return None
 
 
 def _renewed(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection | None:
-    """The index updated in a copy, which then takes its place: readers of the old one are not disturbed."""
+    """The index updated in a copy, which then takes its place: readers of the old one are not
+    disturbed.
+    """
     index, copy = results / INDEX, results / f"{INDEX}.{os.getpid()}.tmp"
     try:
         _remove_left_over(results)
@@ -282,42 +342,65 @@ def _made(file: str, results: Path, found: Found, show: Show) -> duckdb.DuckDBPy
 
 
 def _is_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
-    return connection.execute("SELECT version FROM about").fetchone() == (version(duckdb.__version__),)
+    return connection.execute("SELECT version FROM about").fetchone() == (
+        version(duckdb.__version__),
+    )
 
 
-def _stale(connection: duckdb.DuckDBPyConnection, part: Part, found: Mapping[str, Identity]) -> set[str]:
+def _stale(
+    connection: duckdb.DuckDBPyConnection, part: Part, found: Mapping[str, Identity]
+) -> set[str]:
     """Paths that are new, changed or gone."""
-    rows = connection.execute("SELECT path, identity FROM loaded WHERE part = $1", [part]).fetchall()
+    rows = connection.execute(
+        "SELECT path, identity FROM loaded WHERE part = $1", [part]
+    ).fetchall()
     return {path for path, _ in {*found.items()} ^ {*rows}}
 
 
-def _refresh(connection: duckdb.DuckDBPyConnection, results: Path, found: Found, show: Show) -> None:
+def _refresh(
+    connection: duckdb.DuckDBPyConnection, results: Path, found: Found, show: Show
+) -> None:
     for part, identities in found.items():
         stale = sorted(_stale(connection, part, identities))
         if len(stale) >= _WORTH_A_WORD:
             show(f"reading {len(stale):,} new or changed {part}")
         if stale:
             connection.begin()
-            connection.execute("DELETE FROM loaded WHERE part = $1 AND list_contains($2, path)", [part, stale])
+            connection.execute(
+                "DELETE FROM loaded WHERE part = $1 AND list_contains($2, path)", [part, stale]
+            )
             connection.execute(f"DELETE FROM {part}_loaded WHERE list_contains($1, path)", [stale])  # noqa: S608
-            _load(connection, results, part, {path: identities[path] for path in stale if path in identities})
+            _load(
+                connection,
+                results,
+                part,
+                {path: identities[path] for path in stale if path in identities},
+            )
             connection.commit()
 
 
-def _load(connection: duckdb.DuckDBPyConnection, results: Path, part: Part, files: Mapping[str, Identity]) -> None:
+def _load(
+    connection: duckdb.DuckDBPyConnection, results: Path, part: Part, files: Mapping[str, Identity]
+) -> None:
     paths = list(files)
     for begin in range(0, len(paths), _AT_ONCE):
         batch = paths[begin : begin + _AT_ONCE]
         contents = {path: _content(results / path, part) for path in batch}
         whole = {path: text for path, (text, _) in contents.items() if text is not None}
         connection.execute(
-            f"INSERT INTO {part}_loaded SELECT path, split_part(path, '/', 1), from_json(content, $3)"  # noqa: S608
+            f"INSERT INTO {part}_loaded SELECT path, split_part(path, '/', 1), from_json(content, $3)"  # noqa: E501, S608
             " FROM (SELECT unnest($1::VARCHAR[]) AS path, unnest($2::VARCHAR[]) AS content)",
             [list(whole), list(whole.values()), json.dumps(TYPES[part])],
         )
         connection.execute(
-            "INSERT INTO loaded SELECT $1, unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[])",
-            [part, batch, [files[path] for path in batch], [reason for _, reason in contents.values()]],
+            "INSERT INTO loaded SELECT $1, unnest($2::VARCHAR[]), unnest($3::VARCHAR[]),"
+            " unnest($4::VARCHAR[])",
+            [
+                part,
+                batch,
+                [files[path] for path in batch],
+                [reason for _, reason in contents.values()],
+            ],
         )
 
 
@@ -343,4 +426,6 @@ def _series(path: Path, record: Record) -> str:
         return "[]"
     with file.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines)
-        return json.dumps([{name: value or None for name, value in row.items() if name} for row in rows])
+        return json.dumps(
+            [{name: value or None for name, value in row.items() if name} for row in rows]
+        )

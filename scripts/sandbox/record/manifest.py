@@ -1,4 +1,6 @@
-"""The manifest of a result: its runs; for a matrix the cells, what is compared with what, and the host checks."""
+"""The manifest of a result: its runs; for a matrix the cells, what is compared with what, and the
+host checks.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -34,9 +36,11 @@ class ComparisonPart(Part):
 
 
 class ExpectedPart(Part):
-    """Between which values, in the metric's unit, its median was expected in some cells before anything was run.
+    """Between which values, in the metric's unit, its median was expected in some cells before
+    anything was run.
 
-    ``tolerance``: how far outside a median still is as expected; ``because``: what the values are computed from.
+    ``tolerance``: how far outside a median still is as expected; ``because``: what the values are
+    computed from.
     """
 
     cells: list[str]
@@ -47,7 +51,9 @@ class ExpectedPart(Part):
 
 
 class HostCheck(Part):
-    """The machine before a block: loop iterations in half a second of processor time, and the median of 50 fsyncs."""
+    """The machine before a block: loop iterations in half a second of processor time, and the
+    median of 50 fsyncs.
+    """
 
     block: int
     cpu_turns: int
@@ -88,11 +94,15 @@ class MatrixPart(Part):
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By variant, the variables that component, settings and SET= gave its servers."""
     calibrated: dict[str, float] | None = None
-    """Host noise known when it was judged, for the canary's workload, by metric; empty: none; null: not judged yet."""
+    """Host noise known when it was judged, for the canary's workload, by metric; empty: none; null:
+    not judged yet.
+    """
     calibrated_others: dict[str, dict[str, float]] = Field(default_factory=dict)
     """The same for every other workload of its cells that the host was calibrated for."""
     overhead_s: float | None = None
-    """Wall time besides warm-up and measured seconds; null for a matrix that was not run in one go."""
+    """Wall time besides warm-up and measured seconds; null for a matrix that was not run in one
+    go.
+    """
     estimated_overhead_s: float | None = Field(
         default=None,
         validation_alias=AliasChoices("estimated_overhead_s", "foreseen_overhead_s"),
@@ -114,7 +124,9 @@ class RunEntry(Part):
 
 
 class Manifest(Part):
-    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
+    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it
+    was killed.
+    """
 
     schema_version: Literal[1] = 1
     kind: ResultKind
@@ -124,14 +136,18 @@ class Manifest(Part):
     started_utc: AwareDatetime
     ended_utc: AwareDatetime | None = None
     tool_commit: str | None = None
-    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
+    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside
+    git.
+    """
     runs: list[RunEntry] = Field(default_factory=list)
     matrix: MatrixPart | None = None
     """What a matrix compares; null for a bench and for a trial."""
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:
-    """Blocks before which processor or disk was more than a quarter off the median of all, each with the deviation."""
+    """Blocks before which processor or disk was more than a quarter off the median of all, each
+    with the deviation.
+    """
     marked: dict[int, list[str]] = {}
     for name, figures in (
         ("processor", {check.block: float(check.cpu_turns) for check in checks}),

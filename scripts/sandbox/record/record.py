@@ -1,4 +1,6 @@
-"""The record of one run, as Pydantic models; missing is null and never 0, units are in the names."""
+"""The record of one run, as Pydantic models; missing is null and never 0, units are in the
+names.
+"""
 
 from typing import Any, Literal
 
@@ -25,7 +27,9 @@ class NodeRecord(Part):
     name: str
     term: str
     role: NodeRole | None
-    """As the server reports it; null if it did not answer, or neither takes writes nor follows a server."""
+    """As the server reports it; null if it did not answer, or neither takes writes nor follows a
+    server.
+    """
     image: str | None
     image_id: str | None
     image_source: ImageOrigin | None
@@ -33,15 +37,20 @@ class NodeRecord(Part):
     package_version: str | None
     server_version: str | None
     cpu_s: float | None = None
-    """Processor time of its control group during the measured window, seconds; this one and the next two: null where
-    there is no container, or where its counters could not be read."""
+    """Processor time of its control group during the measured window, seconds; this one and the
+    next two: null where there is no container, or where its counters could not be read.
+    """
     read_bytes: int | None = None
-    """From block devices; a stacked device (LVM, RAID) counts at each level, as in `docker stats`."""
+    """From block devices; a stacked device (LVM, RAID) counts at each level, as in `docker
+    stats`.
+    """
     written_bytes: int | None = None
 
 
 class Absence(Part):
-    """A member of a cluster that took none of the load on all members for a while; from the start of the load on."""
+    """A member of a cluster that took none of the load on all members for a while; from the start
+    of the load on.
+    """
 
     member: str
     from_s: float
@@ -62,9 +71,13 @@ class EntryRecord(Part):
     port: int
     multiplexes: bool
     answered: dict[str, int] | None = None
-    """Servers that answered the load, each with the statements it counted from clients during the measured window."""
+    """Servers that answered the load, each with the statements it counted from clients during the
+    measured window.
+    """
     absences: list[Absence] = Field(default_factory=list)
-    """Of a load on all members of a cluster: when some were away, so that its figures are those of the others."""
+    """Of a load on all members of a cluster: when some were away, so that its figures are those of
+    the others.
+    """
 
 
 class PreparationRecord(Part):
@@ -106,7 +119,9 @@ class WorkloadRecord(Part):
 
 
 class KindMetrics(Part):
-    """Figures of one kind of transaction; ``background``: it accompanied the load and is not part of its figures."""
+    """Figures of one kind of transaction; ``background``: it accompanied the load and is not part
+    of its figures.
+    """
 
     transactions: int
     tps: float | None = None
@@ -143,8 +158,9 @@ def _with_every_metric(model: type[Part]) -> type[Part]:
 class Metrics(Part):
     """Figures of the measured window. Latency is that of a transaction (sysbench: of an event).
 
-    In a trial it is that of the probe's writes on pooled connections that were due between the first injection and the
-    last heal; at least that (its name is in ``censored``) where so many of them were never acknowledged.
+    In a trial it is that of the probe's writes on pooled connections that were due between the
+    first injection and the last heal; at least that (its name is in ``censored``) where so many of
+    them were never acknowledged.
     """
 
     tps: float | None = None
@@ -167,50 +183,66 @@ class Metrics(Part):
     transactions: int | None = None
     queries: int | None = None
     connections: int | None = None
-    """Opened by the load; null where it does not count them. A server may count each disconnect as a statement."""
+    """Opened by the load; null where it does not count them. A server may count each disconnect as
+    a statement.
+    """
     measured_s: float | None = None
     errors: int | None = None
     errors_by_code: dict[str, int] | None = None
     conflicts: int | None = None
-    """Transactions rolled back as expected: retried after a deadlock, a lock wait or a certification conflict; or
-    given up where the workload itself says so (code ``expected``)."""
+    """Transactions rolled back as expected: retried after a deadlock, a lock wait or a
+    certification conflict; or given up where the workload itself says so (code ``expected``).
+    """
     conflicts_by_code: dict[str, int] | None = None
-    """As the load counted them, else from the servers' own counters; ``other``: what they do not count; null where
-    they count none."""
+    """As the load counted them, else from the servers' own counters; ``other``: what they do not
+    count; null where they count none.
+    """
     reconnects: int | None = None
     server_cpu_ms_per_tx: float | None = None
-    """Processor time of all servers of the group that was loaded, divided by the load's transactions (statistics.md,
-    rule 11); this one and the next two: null without such a container, or without a transaction."""
+    """Processor time of all servers of the group that was loaded, divided by the load's
+    transactions (statistics.md, rule 11); this one and the next two: null without such a container,
+    or without a transaction.
+    """
     proxy_cpu_ms_per_tx: float | None = None
     client_cpu_ms_per_tx: float | None = None
     """Of the client node: the load generator, and the sampler."""
     by_kind: dict[str, KindMetrics] | None = None
     """By kind of transaction; null where the load does not distinguish kinds."""
     catch_up_s: float | None = None
-    """Time in which the slowest replica applied all transactions of the run, from the start of its applier on; this one
-    and the next two: of the workload replica-catch-up, null for any other."""
+    """Time in which the slowest replica applied all transactions of the run, from the start of its
+    applier on; this one and the next two: of the workload replica-catch-up, null for any other.
+    """
     catch_up_tps: float | None = None
     """Transactions that the slowest replica applied in a second."""
     catch_up_s_by_replica: dict[str, float] | None = None
     rto_ms: float | None = None
-    """From the first injection to the end of the first outage, by writes on pooled connections; 0 without an outage.
-    This one and all below: of a trial (docs/failover.md); null where nothing breaks, and where undefined."""
+    """From the first injection to the end of the first outage, by writes on pooled connections; 0
+    without an outage. This one and all below: of a trial (docs/failover.md); null where nothing
+    breaks, and where undefined.
+    """
     rto_new_connection_ms: float | None = None
     """The same, by writes that open a connection each."""
     outage_first_ms: float | None = None
     outage_longest_ms: float | None = None
     outage_total_ms: float | None = None
     detection_ms: float | None = None
-    """From the first injection to the first observation of a node that misses the broken one; null where none did."""
+    """From the first injection to the first observation of a node that misses the broken one; null
+    where none did.
+    """
     election_ms: float | None = None
-    """From the first injection to the first observation of a new writer; null where the writer stayed."""
+    """From the first injection to the first observation of a new writer; null where the writer
+    stayed.
+    """
     brownout_ms: float | None = None
-    """From the end of the first outage to the first of five seconds whose p99 is below twice the baseline's."""
+    """From the end of the first outage to the first of five seconds whose p99 is below twice the
+    baseline's.
+    """
     redundancy_ms: float | None = None
     """From the first injection to the moment when every node is ready again and has caught up."""
     join_ms: float | None = None
-    """From the start of a server by an action to the moment when every node is ready again: the longest; the limit
-    where one was not ready by then, or ended (its name is in ``censored``)."""
+    """From the start of a server by an action to the moment when every node is ready again: the
+    longest; the limit where one was not ready by then, or ended (its name is in ``censored``).
+    """
     lag_max_ms: float | None = None
     write_errors: int | None = None
     """Writes that failed or whose outcome is unknown, from the first injection on."""
@@ -222,16 +254,23 @@ class Metrics(Part):
     stale: int | None = None
     """Reads that missed a write acknowledged before they began."""
     flow_control_paused_percent: float | None = None
-    """Share of the time from the first injection to the last heal in which flow control paused the cluster; null where
-    the servers do not count it (Group Replication)."""
+    """Share of the time from the first injection to the last heal in which flow control paused the
+    cluster; null where the servers do not count it (Group Replication).
+    """
     queue_max: int | None = None
-    """The largest number of transactions that a node had received and not yet applied, from the first injection on."""
+    """The largest number of transactions that a node had received and not yet applied, from the
+    first injection on.
+    """
     load_tps_change_percent: float | None = None
-    """Throughput of the load beside the probe, from the first injection to the last heal against before it."""
+    """Throughput of the load beside the probe, from the first injection to the last heal against
+    before it.
+    """
     lateness_p99_ms: float | None = None
     """Of the probe's slots before the first injection."""
     lost_updates: int | None = None
-    """Anomalies of a history (docs/isolation.md), this one and all below; null for a load without one. P4."""
+    """Anomalies of a history (docs/isolation.md), this one and all below; null for a load without
+    one. P4.
+    """
     lost_writes: int | None = None
     """Acknowledged, but not there in the end."""
     stale_reads: int | None = None
@@ -244,7 +283,9 @@ class Metrics(Part):
 
 
 class HostLoad(Part):
-    """The machine during the measured window, from the one-second samples; null where the kernel does not report it."""
+    """The machine during the measured window, from the one-second samples; null where the kernel
+    does not report it.
+    """
 
     seconds: float | None = None
     cpu_busy_percent: float | None = None
@@ -303,7 +344,9 @@ class CheckRecord(Part):
 
 
 class TrialStep(Part):
-    """One step of a trial's schedule as it went, a fault or an action; times on the probe's clock, ms."""
+    """One step of a trial's schedule as it went, a fault or an action; times on the probe's clock,
+    ms.
+    """
 
     fault: str | None = None
     action: str | None = None
@@ -320,7 +363,9 @@ class TrialStep(Part):
     """This one and the next: null for an action."""
     healed_ms: float | None = None
     gave_up: bool = False
-    """Whether it was healed because writes had not come back within the limit: what was out then is censored there."""
+    """Whether it was healed because writes had not come back within the limit: what was out then is
+    censored there.
+    """
     outcome: str | None = None
     """What an action did, or why it did not, in a sentence; null for a fault."""
     refused: bool = False
@@ -340,7 +385,9 @@ class WritersSeen(Part):
 
 
 class TrialRecord(Part):
-    """What broke in a run, and what the probe and its ledger show (docs/failover.md); times on the probe's clock."""
+    """What broke in a run, and what the probe and its ledger show (docs/failover.md); times on the
+    probe's clock.
+    """
 
     steps: list[TrialStep]
     t0_ms: float | None
@@ -351,7 +398,9 @@ class TrialRecord(Part):
     watched_ms: float | None = None
     """Until when it was watched whether they were; absent in older records."""
     direct: bool
-    """Whether the probe knew all servers and tried the next one itself; else it went through one proxy."""
+    """Whether the probe knew all servers and tried the next one itself; else it went through one
+    proxy.
+    """
     rates: dict[str, int]
     """Slots in a second, by stream."""
     timeout_s: float
@@ -400,7 +449,8 @@ class Record(Part):
 
     @property
     def counts(self) -> bool:
-        """Whether its figures count: it is ok, and not of block 0, a discarded warm-up (docs/statistics.md, rule 4).
+        """Whether its figures count: it is ok, and not of block 0, a discarded warm-up
+        (docs/statistics.md, rule 4).
 
         Those of a load on all members of which one was away are of fewer members.
         """

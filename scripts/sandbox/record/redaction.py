@@ -1,4 +1,6 @@
-"""Keeps passwords out of saved files: masks them where they are expected, refuses to save where they are not."""
+"""Keeps passwords out of saved files: masks them where they are expected, refuses to save where
+they are not.
+"""
 
 import re
 from collections.abc import Collection, Mapping
@@ -24,13 +26,17 @@ def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> di
     """Server variables, with each value masked that is a password by its name or by its content."""
 
     def shown(name: str, value: str) -> str:
-        return MASK if _SECRET_NAME.search(name) and value not in _SWITCHES else mask(value, secrets)
+        return (
+            MASK if _SECRET_NAME.search(name) and value not in _SWITCHES else mask(value, secrets)
+        )
 
     return {name: shown(name, value) for name, value in variables.items()}
 
 
 def refuse_secrets(text: str, secrets: Collection[str], where: str) -> None:
-    """Raises SecretFoundError if ``text`` contains a known password; ``where`` names the file for the message."""
+    """Raises SecretFoundError if ``text`` contains a known password; ``where`` names the file for
+    the message.
+    """
     for secret in filter(None, secrets):
         if secret in text:
             line = text[: text.index(secret)].count("\n") + 1

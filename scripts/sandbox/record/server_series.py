@@ -1,4 +1,6 @@
-"""The one-second samples of a run → each server's activity second by second: rates of counters, values of gauges."""
+"""The one-second samples of a run → each server's activity second by second: rates of counters,
+values of gauges.
+"""
 
 import csv
 import itertools
@@ -18,7 +20,9 @@ _Slot = Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A status variable worth plotting. ``kind``: a rate is shown per second, times ``factor``; a gauge as it is."""
+    """A status variable worth plotting. ``kind``: a rate is shown per second, times ``factor``; a
+    gauge as it is.
+    """
 
     name: str
     group: str
@@ -27,7 +31,9 @@ class Counter:
     factor: float
 
 
-_ROWS = csv.DictReader(files(__package__).joinpath("counters.csv").read_text(encoding="utf-8").splitlines())
+_ROWS = csv.DictReader(
+    files(__package__).joinpath("counters.csv").read_text(encoding="utf-8").splitlines()
+)
 COUNTERS = TypeAdapter(tuple[Counter, ...]).validate_python([*_ROWS])
 """In display order."""
 
@@ -49,11 +55,16 @@ def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, l
 def added_up(servers: Mapping[str, Mapping[str, Points]]) -> dict[str, list[float | None]]:
     """All servers of a run as one: a second that any of them lacks is None."""
     names = dict.fromkeys(name for series in servers.values() for name in series)
-    return {name: _sum([series[name] for series in servers.values() if name in series]) for name in names}
+    return {
+        name: _sum([series[name] for series in servers.values() if name in series])
+        for name in names
+    }
 
 
 def _sample(line: bytes) -> dict[str, Any] | None:
-    """A line as a sample of a server; None for others, such as one cut off when the sampler was killed."""
+    """A line as a sample of a server; None for others, such as one cut off when the sampler was
+    killed.
+    """
     try:
         found = from_json(line, cache_strings="keys")
     except ValueError:
@@ -77,13 +88,18 @@ def _rate(counter: Counter, before: _Slot, after: _Slot) -> float | None:
         return None
     first, last = before["status"].get(counter.name), after["status"].get(counter.name)
     passed = after["t_s"] - before["t_s"]
-    if first is None or last is None or last < first or passed <= 0:  # less than before: the server restarted
+    # Less than before: the server restarted.
+    if first is None or last is None or last < first or passed <= 0:
         return None
     return float(counter.factor * (last - first) / passed)
 
 
 def _sum(series: Sequence[Points]) -> list[float | None]:
     return [
-        None if any(value is None for value in second) else sum(value for value in second if value is not None)
+        (
+            None
+            if any(value is None for value in second)
+            else sum(value for value in second if value is not None)
+        )
         for second in zip(*series, strict=True)
     ]

@@ -19,7 +19,9 @@ from sandbox.record.redaction import refuse_secrets
 
 
 def slug_of(text: str) -> str:
-    """``text`` as part of a folder name: ``galera3+haproxy`` → ``galera3-haproxy``, at most 60 characters."""
+    """``text`` as part of a folder name: ``galera3+haproxy`` → ``galera3-haproxy``, at most 60
+    characters.
+    """
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:60].rstrip("-.") or "result"
 
 
@@ -31,7 +33,9 @@ class ResultFolder:
 
     @classmethod
     def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
-        """Creates the folder; another one of the same second and slug gets a number. Raises OSError."""
+        """Creates the folder; another one of the same second and slug gets a number. Raises
+        OSError.
+        """
         results.mkdir(parents=True, exist_ok=True)
         folder = cls(_make_new(results, f"{manifest.started_utc:%Y%m%dT%H%M%SZ}-{manifest.slug}"))
         (folder.path / "runs").mkdir()
@@ -40,7 +44,9 @@ class ResultFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest on disk; of a trial that an earlier version called a bench, with the kind of a trial."""
+        """The manifest on disk; of a trial that an earlier version called a bench, with the kind of
+        a trial.
+        """
         manifest = self._stored_manifest()
         if manifest.kind == "bench" and any(self._is_trial(entry.run) for entry in manifest.runs):
             return manifest.model_copy(update={"kind": "trial"})
@@ -48,7 +54,9 @@ class ResultFolder:
 
     def _stored_manifest(self) -> Manifest:
         """The manifest as its file has it."""
-        return Manifest.model_validate_json((self.path / "manifest.json").read_text(encoding="utf-8"))
+        return Manifest.model_validate_json(
+            (self.path / "manifest.json").read_text(encoding="utf-8")
+        )
 
     def _is_trial(self, run: str) -> bool:
         """Whether the record of a run has a trial; no for one that is missing or broken."""
@@ -58,7 +66,9 @@ class ResultFolder:
         return False
 
     def start_run(self, cell: str, block: int) -> Path:
-        """Folder ``runs/<cell>.<block>``, created empty; removes what an earlier run left in it, its entry first."""
+        """Folder ``runs/<cell>.<block>``, created empty; removes what an earlier run left in it,
+        its entry first.
+        """
         folder, others = self._run(f"{cell}.{block}"), self._entries_without(f"{cell}.{block}")
         if len(others) < len(self.manifest.runs):
             self._note(runs=others)
@@ -71,7 +81,9 @@ class ResultFolder:
         return [self.record(entry.run) for entry in self.manifest.runs]
 
     def readable_records(self) -> tuple[list[Record], dict[str, str]]:
-        """The same without broken and missing records; and those, by the run's name, with the reason."""
+        """The same without broken and missing records; and those, by the run's name, with the
+        reason.
+        """
         records, broken = [], {}
         for entry in self.manifest.runs:
             try:
@@ -81,11 +93,15 @@ class ResultFolder:
         return records, broken
 
     def series(self, record: Record) -> list[float]:
-        """Transactions per second of the measured window, second by second; empty where no series was saved."""
+        """Transactions per second of the measured window, second by second; empty where no series
+        was saved.
+        """
         return self.seconds(record).get("tps", [])
 
     def seconds(self, record: Record) -> dict[str, list[float]]:
-        """Column → figures of the measured window, second by second; empty where no series was saved."""
+        """Column → figures of the measured window, second by second; empty where no series was
+        saved.
+        """
         path = self.run_path(record) / record.files.get("series", "")
         if not path.is_file():
             return {}
@@ -94,22 +110,32 @@ class ResultFolder:
         return {name: [float(row[name]) for row in rows] for name in (rows[0] if rows else ())}
 
     def samples(self, record: Record, word: str = "samples") -> list[bytes]:
-        """The lines of a record's one-second samples, or those of its file of another label; empty without any."""
+        """The lines of a record's one-second samples, or those of its file of another label; empty
+        without any.
+        """
         path = self.run_path(record) / record.files.get(word, "")
         return path.read_bytes().splitlines() if path.is_file() else []
 
     def raw_files(self, record: Record) -> dict[str, str]:
-        """The record and every existing file next to it: label → path relative to the result's folder."""
+        """The record and every existing file next to it: label → path relative to the result's
+        folder.
+        """
         run = f"runs/{record.cell}.{record.block}"
         named = {"record": "record.json", **record.files}
-        return {word: f"{run}/{path}" for word, path in named.items() if (self.path / run / path).is_file()}
+        return {
+            word: f"{run}/{path}"
+            for word, path in named.items()
+            if (self.path / run / path).is_file()
+        }
 
     def run_path(self, record: Record) -> Path:
         """The folder of a record."""
         return self._run(f"{record.cell}.{record.block}")
 
     def note(self, **changes: object) -> MatrixPart:
-        """Stores changes of a matrix's part; returns the part. Raises ValueError if the result is not a matrix."""
+        """Stores changes of a matrix's part; returns the part. Raises ValueError if the result is
+        not a matrix.
+        """
         if (part := self.manifest.matrix) is None:
             raise ValueError(f"{self.path.name} is not a matrix")
         part = part.model_copy(update=changes)
@@ -119,7 +145,8 @@ class ResultFolder:
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and adds it to the manifest; returns its path.
 
-        Raises SecretFoundError if the record contains a password, OSError when it cannot be written.
+        Raises SecretFoundError if the record contains a password, OSError when it cannot be
+        written.
         """
         text, path = record.to_json(), self.run_path(record) / "record.json"
         refuse_secrets(text, secrets, str(path))
@@ -145,7 +172,9 @@ class ResultFolder:
 
     def record(self, run: str) -> Record:
         """The record of one run, by its name. Raises OSError, ValueError."""
-        return Record.model_validate_json((self._run(run) / "record.json").read_text(encoding="utf-8"))
+        return Record.model_validate_json(
+            (self._run(run) / "record.json").read_text(encoding="utf-8")
+        )
 
     def _note(self, **changes: object) -> None:
         self._write_manifest(self._stored_manifest().model_copy(update=changes))
@@ -159,13 +188,20 @@ def all_results(results: Path) -> list[ResultFolder]:
     return [ResultFolder(path.parent) for path in sorted(results.glob("2*/manifest.json"))]
 
 
-def readable_results(results: Path, note: Callable[[str], None]) -> list[tuple[ResultFolder, Manifest]]:
-    """Every result with its manifest, newest first; one that cannot be read is skipped with a note."""
+def readable_results(
+    results: Path, note: Callable[[str], None]
+) -> list[tuple[ResultFolder, Manifest]]:
+    """Every result with its manifest, newest first; one that cannot be read is skipped with a
+    note.
+    """
     found = []
     for result in reversed(all_results(results)):
         try:
             found.append((result, result.manifest))
-        except (OSError, ValueError) as problem:  # a ValidationError (another version of this tool) is a ValueError
+        except (
+            OSError,
+            ValueError,
+        ) as problem:  # a ValidationError (another version of this tool) is a ValueError
             note(f"skipped  {result.path.name}/manifest.json: {str(problem).splitlines()[0]}")
     return found
 

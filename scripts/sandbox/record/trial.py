@@ -1,4 +1,6 @@
-"""Figures and verdicts of a trial as Pydantic models: parts of a record, without the arrays they come from."""
+"""Figures and verdicts of a trial as Pydantic models: parts of a record, without the arrays they
+come from.
+"""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,14 +12,17 @@ class TrialPart(BaseModel):
 
 
 class Lag(TrialPart):
-    """Lag of one node from t0 to the end (docs/failover.md). ``integral_ms_s``: the area under it, ms × s."""
+    """Lag of one node from t0 to the end (docs/failover.md). ``integral_ms_s``: the area under it,
+    ms × s.
+    """
 
     max_ms: float
     integral_ms_s: float
 
 
 class Figures(TrialPart):
-    """Figures of one trial (docs/failover.md), all in ms; None where undefined: the probe had no such stream.
+    """Figures of one trial (docs/failover.md), all in ms; None where undefined: the probe had no
+    such stream.
 
     ``outage_*`` and ``rto_ms`` are those of writes on pooled connections, ``rto_new_connection_ms``
     that of writes that each open one. An RTO is that of an outage which began while a fault was in
@@ -28,7 +33,9 @@ class Figures(TrialPart):
 
     outage_first_ms: float | None = None
     outage_first_began_ms: float | None = None
-    """From t0; a little below 0 where the last write before came before t0. Absent in older records."""
+    """From t0; a little below 0 where the last write before came before t0. Absent in older
+    records.
+    """
     outage_longest_ms: float | None = None
     outage_total_ms: float | None = None
     rto_ms: float | None = None
@@ -50,7 +57,9 @@ class Figures(TrialPart):
     threshold_ms: dict[str, float]
     """By stream: what a gap exceeds to be an outage."""
     longest_stall_ms: dict[str, float] = {}
-    """By stream: the longest gap between acknowledged writes from t0 on that is not part of an outage with an RTO."""
+    """By stream: the longest gap between acknowledged writes from t0 on that is not part of an
+    outage with an RTO.
+    """
     recovered_by_op: dict[str, int]
     """By the name of the RTO: the write that ended it."""
     recovered_by: dict[str, str | None] = {}
@@ -77,7 +86,9 @@ class OpCount(TrialPart):
 
 
 class ReadExample(TrialPart):
-    """A row that a read did not return. ``age_ms``: the read's start − the acknowledgement; null where not known."""
+    """A row that a read did not return. ``age_ms``: the read's start − the acknowledgement; null
+    where not known.
+    """
 
     op: int
     node: str
@@ -85,7 +96,9 @@ class ReadExample(TrialPart):
 
 
 class StaleReads(TrialPart):
-    """Reads at the writer, or at readers, that missed a write acknowledged before they were sent."""
+    """Reads at the writer, or at readers, that missed a write acknowledged before they were
+    sent.
+    """
 
     reads: int
     """That were answered at all."""
@@ -106,7 +119,9 @@ class BackwardsReads(TrialPart):
 
 
 class LedgerCounts(TrialPart):
-    """The verdicts on a ledger (docs/failover.md); null where no node's rows, or not the writer's, could be read."""
+    """The verdicts on a ledger (docs/failover.md); null where no node's rows, or not the writer's,
+    could be read.
+    """
 
     acked: int
     failed: int
@@ -122,13 +137,19 @@ class LedgerCounts(TrialPart):
     recovered: OpCount | None
     unknown_absent: OpCount | None
     unlisted: OpCount | None
-    """On some node, but of no write in the log: the client died before it wrote the intent, or another one wrote."""
+    """On some node, but of no write in the log: the client died before it wrote the intent, or
+    another one wrote.
+    """
     divergent: OpCount | None
     """Ops whose rows are not the same on all nodes; null with fewer than two nodes."""
     missing_on: dict[str, OpCount]
     """On another node, but not on this one, whatever the log says."""
     split_brain: OpCount | None
-    """Null where it does not apply or could not be judged: no election, or the rows that would show it are missing."""
+    """Null where it does not apply or could not be judged: no election, or the rows that would show
+    it are missing.
+    """
     stale: dict[str, StaleReads]
-    """``writer``: its stream's reads, where their nodes were seen to take writes; ``reader``: all others."""
+    """``writer``: its stream's reads, where their nodes were seen to take writes; ``reader``: all
+    others.
+    """
     non_monotonic: BackwardsReads

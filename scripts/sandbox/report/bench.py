@@ -12,7 +12,10 @@ from sandbox.report.document import Document, Fact
 from sandbox.report.run import check_facts, run_document
 from sandbox.report.text import UNKNOWN, figure, tables_text
 
-ONE_RUN = "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs."
+ONE_RUN = (
+    "One run has no interval: its seconds are not replicates, and a comparison needs blocks of"
+    " runs."
+)
 
 
 def bench_document(
@@ -32,7 +35,9 @@ def bench_title(record: Record) -> str:
 
 
 def bench_facts(record: Record) -> Iterator[Fact]:
-    """Every figure with its known spread, also by kind of transaction where there are several; then the checks."""
+    """Every figure with its known spread, also by kind of transaction where there are several; then
+    the checks.
+    """
     metrics = record.metrics
     yield Fact("load", _load(record))
     yield Fact("data", _data(record))
@@ -60,7 +65,11 @@ def _kinds(metrics: Metrics) -> Iterator[Fact]:
         return
     for name, kind in kinds.items():
         beside = "  (alongside the load)" if kind.background else ""
-        yield Fact(f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}", kind.tps)
+        yield Fact(
+            f"  {name}",
+            f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}",
+            kind.tps,
+        )
 
 
 def _load(record: Record) -> str:
@@ -86,14 +95,25 @@ def _with_spread(metrics: Metrics) -> str:
     if metrics.tps is None:
         return UNKNOWN
     if metrics.tps_sd_1s is None:
-        return f"{_figure(metrics.tps)}  (spread unknown: {metrics.points_1s or 0} one-second points)"
-    return f"{_figure(metrics.tps)}  (standard deviation {_figure(metrics.tps_sd_1s)} over {metrics.points_1s} seconds)"
+        return (
+            f"{_figure(metrics.tps)}  (spread unknown: {metrics.points_1s or 0} one-second points)"
+        )
+    return (
+        f"{_figure(metrics.tps)}  (standard deviation {_figure(metrics.tps_sd_1s)} over"
+        f" {metrics.points_1s} seconds)"
+    )
 
 
 def _catch_up(metrics: Metrics) -> str:
-    """``1,840 transactions/s: 20,000 in 10.9 s``, and the time of each replica where there are several."""
+    """``1,840 transactions/s: 20,000 in 10.9 s``, and the time of each replica where there are
+    several.
+    """
     each = metrics.catch_up_s_by_replica or {}
-    several = f"  ({', '.join(f'{name} {_figure(took)} s' for name, took in each.items())})" if len(each) > 1 else ""
+    several = (
+        f"  ({', '.join(f'{name} {_figure(took)} s' for name, took in each.items())})"
+        if len(each) > 1
+        else ""
+    )
     done = f"{_figure(metrics.transactions)} in {_figure(metrics.catch_up_s)} s"
     return f"{_figure(metrics.catch_up_tps)} transactions/s: {done}{several}"
 
@@ -102,11 +122,15 @@ def _latency(metrics: Metrics) -> str:
     if metrics.latency_avg_ms is None:
         return UNKNOWN
     names = ("avg", "p50", "p95", "p99", "max")
-    return ", ".join(f"{name} {_figure(getattr(metrics, f'latency_{name}_ms'))}" for name in names) + _known_to(metrics)
+    return ", ".join(
+        f"{name} {_figure(getattr(metrics, f'latency_{name}_ms'))}" for name in names
+    ) + _known_to(metrics)
 
 
 def _known_to(metrics: Metrics) -> str:
-    """Precision of the percentiles: the width of a bucket, or the resolution where that is coarser."""
+    """Precision of the percentiles: the width of a bucket, or the resolution where that is
+    coarser.
+    """
     precision, resolution = metrics.latency_precision_percent, metrics.latency_resolution_ms
     median = metrics.latency_p50_ms
     if precision is None or not resolution or not median:
@@ -157,7 +181,9 @@ def _answered(record: Record) -> str:
     if not answered:
         return UNKNOWN
     versions = {node.name: node.server_version for node in record.nodes}
-    return ", ".join(f"{name} ({count:,} statements, {versions[name]})" for name, count in answered.items())
+    return ", ".join(
+        f"{name} ({count:,} statements, {versions[name]})" for name, count in answered.items()
+    )
 
 
 def _machine(record: Record) -> str:
@@ -170,7 +196,9 @@ def _machine(record: Record) -> str:
         "stalled on CPU": during.pressure_cpu_some_percent,
         "on I/O": during.pressure_io_some_percent,
     }
-    known = (f"{name} {UNKNOWN if value is None else f'{value} %'}" for name, value in shares.items())
+    known = (
+        f"{name} {UNKNOWN if value is None else f'{value} %'}" for name, value in shares.items()
+    )
     return ", ".join([f"{machine.cpus or UNKNOWN} x {machine.cpu_model}", *known])
 
 
@@ -185,8 +213,14 @@ def bench_answer(record: Record) -> str:
         return f"The slowest replica applied {_catch_up(metrics)}."
     if record.status != "ok" or metrics.tps is None:
         return f"{record.status}: {record.reason or 'reason unknown'}."
-    within = f"; 95 % of them within {metrics.latency_p95_ms:,} ms" if metrics.latency_p95_ms is not None else ""
-    return f"{metrics.tps:,} transactions per second with {record.workload.threads} threads{within}."
+    within = (
+        f"; 95 % of them within {metrics.latency_p95_ms:,} ms"
+        if metrics.latency_p95_ms is not None
+        else ""
+    )
+    return (
+        f"{metrics.tps:,} transactions per second with {record.workload.threads} threads{within}."
+    )
 
 
 def bench_question(record: Record) -> str:

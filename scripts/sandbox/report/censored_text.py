@@ -1,4 +1,6 @@
-"""PURE: verdicts on pairs with open trials as text and data: what the difference is at least, and the log-rank p."""
+"""PURE: verdicts on pairs with open trials as text and data: what the difference is at least, and
+the log-rank p.
+"""
 
 from typing import Any
 
@@ -10,8 +12,9 @@ from sandbox.report.text import p_text, shown
 LOG_RANK = "log-rank p"
 _OPEN = "open"
 LOG_RANK_TEXT = (
-    "censored: in trials of the pair the figure was still open (writes not back, or never acknowledged), so the "
-    "log-rank test decides; the effect is a bound that holds however long they would have lasted"
+    "censored: in trials of the pair the figure was still open (writes not back, or never"
+    " acknowledged), so the log-rank test decides; the effect is a bound that holds however long"
+    " they would have lasted"
 )
 
 
@@ -37,7 +40,10 @@ def censored_figures(verdict: CensoredVerdict, too_few: str) -> tuple[str, str, 
 def bounds_text(name: str, size: Bounds, interval: Bounds | None, too_few: str) -> tuple[str, str]:
     """An effect and its interval with open trials."""
     metric, ends = METRICS[name], (interval.low, interval.high) if interval else ()
-    return _size_text(metric, size), " … ".join(_OPEN if end is None else shown(metric, end) for end in ends) or too_few
+    return (
+        _size_text(metric, size),
+        " … ".join(_OPEN if end is None else shown(metric, end) for end in ends) or too_few,
+    )
 
 
 def open_text(verdict: CensoredVerdict) -> str:

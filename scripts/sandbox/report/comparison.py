@@ -35,12 +35,13 @@ from sandbox.report.verdict_table import (
 
 _MOST_VARIABLES = 10
 _UNPAIRED = (
-    "Unpaired: A and B ran at different times, so anything else that changed in between counts as a difference too, "
-    "and no interval accounts for it. Where it matters, run both as variants of one matrix."
+    "Unpaired: A and B ran at different times, so anything else that changed in between counts as a"
+    " difference too, and no interval accounts for it. Where it matters, run both as variants of"
+    " one matrix."
 )
 _OPEN_TRIALS = (
-    "open: trials of A+B that were still open at their end; the effect is a bound that holds however long they would "
-    "have lasted"
+    "open: trials of A+B that were still open at their end; the effect is a bound that holds"
+    " however long they would have lasted"
 )
 
 
@@ -92,7 +93,10 @@ def _notes(compared: Unpaired) -> Iterator[str]:
     if any(verdict.bounds for verdict in compared.verdicts):
         yield _OPEN_TRIALS
     if "canary" in sources:
-        yield "not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)"
+        yield (
+            "not calibrated for both: the noisier of the two canaries sets the margin   (make"
+            " calibrate)"
+        )
     if "unknown" in sources:
         yield "no canary and no calibration: the noise is unknown, so nothing is better or worse"
     for side, alone in compared.only.items():
@@ -121,10 +125,14 @@ def unpaired_data(
         "b": _side_data(second),
         "differences": data_of(differences),
         "unfit": list(compared.unfit),
-        "unsteady": {name: unsteady_data(_unsteady(side)) for name, side in (("A", first), ("B", second))},
+        "unsteady": {
+            name: unsteady_data(_unsteady(side)) for name, side in (("A", first), ("B", second))
+        },
         "noise": noise_data(compared.noise),
         "verdicts": [_data(verdict) for verdict in compared.verdicts],
-        "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
+        "only_in": {
+            side: [dict(levels) for levels in cells] for side, cells in compared.only.items()
+        },
     }
 
 
@@ -145,7 +153,12 @@ def _table(metric: str, compared: Unpaired) -> Table:
     factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
     medians = [Column(name, number=True) for name in ("A", "B")]
     figures = [Column(heading, number=True) for heading in FIGURES[:-1]]
-    columns = [*map(Column, factors), *medians, *figures, Column(FIGURES[-1], look="word", kept=True)]
+    columns = [
+        *map(Column, factors),
+        *medians,
+        *figures,
+        Column(FIGURES[-1], look="word", kept=True),
+    ]
     margins = margins_by_workload(verdicts, RUNS, compared.noise)
     note = "   ".join(filter(None, ("B against A", margins)))
     return Table(columns, [_row(each, factors) for each in verdicts], metric, note)
@@ -153,7 +166,10 @@ def _table(metric: str, compared: Unpaired) -> Table:
 
 def _row(verdict: UnpairedVerdict, factors: Sequence[str]) -> Row:
     levels = [TableCell(verdict.levels.get(factor, "")) for factor in factors]
-    medians = [TableCell("") if each is None else TableCell(value_text(*each), each[0]) for each in verdict.typical]
+    medians = [
+        TableCell("") if each is None else TableCell(value_text(*each), each[0])
+        for each in verdict.typical
+    ]
     effect, *others, word = _figures(verdict)
     known = verdict.judgement.effect if verdict.judgement and not verdict.bounds else None
     size = TableCell(effect, known.metric.shown(known.estimate) if known else None)
@@ -162,7 +178,9 @@ def _row(verdict: UnpairedVerdict, factors: Sequence[str]) -> Row:
 
 
 def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
-    """With open trials what holds however long they would have lasted, and their number in A and in B."""
+    """With open trials what holds however long they would have lasted, and their number in A and in
+    B.
+    """
     runs = f"{verdict.runs[0]}+{verdict.runs[1]}"
     text = figures_text(verdict.judgement, verdict.word, runs, verdict.missing, RUNS)
     if verdict.bounds is None:
@@ -175,9 +193,15 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
     """Medians that are only lower bounds are null."""
     medians = [None if each is None or each[1] else each[0] for each in verdict.typical]
     text: dict[str, Any] = {
-        "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
-        "runs_b": verdict.runs[1], "median_a": medians[0], "median_b": medians[1], "lost_runs": verdict.missing,
+        "levels": dict(verdict.levels),
+        "metric": verdict.metric,
+        "verdict": verdict.word,
+        "runs_a": verdict.runs[0],
+        "runs_b": verdict.runs[1],
+        "median_a": medians[0],
+        "median_b": medians[1],
+        "lost_runs": verdict.missing,
         "open_trials": {"a": verdict.open_trials[0], "b": verdict.open_trials[1]},
-    }  # fmt: skip
+    }
     between = bounds_data(verdict.metric, *verdict.bounds) if verdict.bounds else {}
     return text | judgement_data(verdict.judgement, RUNS) | between

@@ -1,4 +1,6 @@
-"""PURE: what is said about a plan, a run, a matrix or a comparison, as data; ``render/`` shows it."""
+"""PURE: what is said about a plan, a run, a matrix or a comparison, as data; ``render/`` shows
+it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,7 +61,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row. ``mark``: said right above it; ``quiet``: without a finding, so a long table may fold it."""
+    """A row. ``mark``: said right above it; ``quiet``: without a finding, so a long table may fold
+    it.
+    """
 
     cells: Sequence[TableCell]
     mark: str = ""
@@ -67,16 +71,24 @@ class Row:
     look: str = ""
 
     @classmethod
-    def of(cls, texts: Iterable[str | TableCell], mark: str = "", quiet: bool = False, look: str = "") -> "Row":
+    def of(
+        cls, texts: Iterable[str | TableCell], mark: str = "", quiet: bool = False, look: str = ""
+    ) -> "Row":
         """A row of texts, and of cells where there is more to say."""
-        return cls([each if isinstance(each, TableCell) else TableCell(each) for each in texts], mark, quiet, look)
+        return cls(
+            [each if isinstance(each, TableCell) else TableCell(each) for each in texts],
+            mark,
+            quiet,
+            look,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table; its first columns, up to the first number, name the rows.
 
-    ``quiet_rows``: what its folded rows are, ``{}`` of them; ``look``: of the frame of a folded table.
+    ``quiet_rows``: what its folded rows are, ``{}`` of them; ``look``: of the frame of a folded
+    table.
     """
 
     columns: Sequence[Column]
@@ -206,7 +218,9 @@ class Document:
 
 def shown_in(document: Document, medium: Medium) -> Document:
     """What of a document is shown in a medium."""
-    sections = [_section_in(section, medium) for section in document.sections if medium in section.medium]
+    sections = [
+        _section_in(section, medium) for section in document.sections if medium in section.medium
+    ]
     return replace(
         document,
         title=_said_in(document.title, medium),
@@ -225,12 +239,16 @@ def _said_in(said: Said, medium: Medium) -> Said:
 def _section_in(section: Section, medium: Medium) -> Section:
     parts = [_part_in(part, medium) for part in section.parts if medium in part.medium]
     heading = section.heading if medium in section.headed else ""
-    return replace(section, heading=heading, parts=[part for part in parts if _says_something(part)])
+    return replace(
+        section, heading=heading, parts=[part for part in parts if _says_something(part)]
+    )
 
 
 def _part_in(part: Part, medium: Medium) -> Part:
     if isinstance(part, Notes):
-        return replace(part, items=[each for each in part.items if medium in each.medium and each.text])
+        return replace(
+            part, items=[each for each in part.items if medium in each.medium and each.text]
+        )
     if not isinstance(part, Table):
         return part
     shown = [index for index, column in enumerate(part.columns) if medium in column.medium]
@@ -267,6 +285,10 @@ def with_lines(document: Document, change: Callable[[str], str]) -> Document:
 
 def _changed(parts: Sequence[Part], change: Callable[[str], str]) -> list[Part]:
     return [
-        replace(part, lines=[change(line) for line in part.lines]) if isinstance(part, Lines) else part
+        (
+            replace(part, lines=[change(line) for line in part.lines])
+            if isinstance(part, Lines)
+            else part
+        )
         for part in parts
     ]

@@ -1,4 +1,6 @@
-"""PURE: what was measured on what: the machine and its load, images and limits, variables that differ."""
+"""PURE: what was measured on what: the machine and its load, images and limits, variables that
+differ.
+"""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +12,9 @@ from sandbox.record.record import Record
 from sandbox.report.text import UNKNOWN, cut, levels_text, varied
 
 _FEWEST_ITEMS = 3
-"""Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""
+"""Of a list with at least this many items, such as optimizer_switch, only those that differ are
+shown.
+"""
 _MOST_VALUES, _LONGEST_VALUE = 20, 61
 """Of values that nobody set, in Markdown: how many for a pair of variants, and how much of each."""
 _OF_NODE = ("nodes", "image", "version", "digest", "given")
@@ -24,12 +28,27 @@ def environment_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
     systems = sorted({kind for kind in machine.data_file_system.values() if kind})
     memory = f"{machine.memory_bytes / 2**30:.1f} GiB" if machine.memory_bytes else UNKNOWN
     return [
-        ("processor", f"{machine.cpus or UNKNOWN} x {machine.cpu_model}, governor {machine.cpu_governor or UNKNOWN}"),
+        (
+            "processor",
+            (
+                f"{machine.cpus or UNKNOWN} x {machine.cpu_model}, governor"
+                f" {machine.cpu_governor or UNKNOWN}"
+            ),
+        ),
         ("memory", memory),
         ("system", f"{machine.operating_system or UNKNOWN}, kernel {machine.kernel or UNKNOWN}"),
-        ("architecture", f"{machine.architecture or UNKNOWN}, {machine.virtualization or 'not virtual'}"),
-        ("engine", f"Docker {machine.engine_version or UNKNOWN}, cgroup v{machine.cgroup_version or '?'}"),
-        ("storage", f"{machine.storage_driver or UNKNOWN}; data on {', '.join(systems) or UNKNOWN}"),
+        (
+            "architecture",
+            f"{machine.architecture or UNKNOWN}, {machine.virtualization or 'not virtual'}",
+        ),
+        (
+            "engine",
+            f"Docker {machine.engine_version or UNKNOWN}, cgroup v{machine.cgroup_version or '?'}",
+        ),
+        (
+            "storage",
+            f"{machine.storage_driver or UNKNOWN}; data on {', '.join(systems) or UNKNOWN}",
+        ),
         *_load_rows(records),
     ]
 
@@ -42,7 +61,10 @@ def _load_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
         "stalled on CPU": [each.pressure_cpu_some_percent for each in during],
         "stalled on I/O": [each.pressure_io_some_percent for each in during],
     }
-    return [(name, _range([value for value in found if value is not None])) for name, found in named.items()]
+    return [
+        (name, _range([value for value in found if value is not None]))
+        for name, found in named.items()
+    ]
 
 
 def _range(values: Sequence[float]) -> str:
@@ -50,7 +72,10 @@ def _range(values: Sequence[float]) -> str:
         return UNKNOWN
     if len(values) == 1:
         return f"{values[0]:.1f} %"
-    return f"median {statistics.median(values):.1f} % of a run's time ({min(values):.1f} to {max(values):.1f} %)"
+    return (
+        f"median {statistics.median(values):.1f} % of a run's time ({min(values):.1f} to"
+        f" {max(values):.1f} %)"
+    )
 
 
 def host_check_row(checks: Sequence[HostCheck]) -> list[tuple[str, str]]:
@@ -63,7 +88,9 @@ def host_check_row(checks: Sequence[HostCheck]) -> list[tuple[str, str]]:
 
 
 def stack_rows(part: MatrixPart, records: Sequence[Record]) -> list[Mapping[str, str]]:
-    """Every kind of node of every variant: its image, version and digest, and the limits that it ran under."""
+    """Every kind of node of every variant: its image, version and digest, and the limits that it
+    ran under.
+    """
     variants = {cell.name: cell for cell in part.cells}
     compared = [factor for factor in varied(part) if factor in part.baseline]
     seen: set[str] = set()
@@ -74,14 +101,24 @@ def stack_rows(part: MatrixPart, records: Sequence[Record]) -> list[Mapping[str,
             seen.add(cell.variant)
             for row in node_rows(record, levels_text(cell.levels, compared) or cell.profile):
                 alike.setdefault(tuple(row[name] for name in _OF_NODE), []).append(row["variant"])
-    return [{"variant": "; ".join(names), **dict(zip(_OF_NODE, row, strict=True))} for row, names in alike.items()]
+    return [
+        {"variant": "; ".join(names), **dict(zip(_OF_NODE, row, strict=True))}
+        for row, names in alike.items()
+    ]
 
 
 def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
     """One row for each group of identical nodes in a record."""
     inputs = record.environment.inputs
-    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "cpuset": inputs.cpuset, "DISK": inputs.disk}
-    given = [f"{name}={value}" for name, value in limits.items() if value] + list(inputs.assignments)
+    limits = {
+        "CPUS": inputs.cpus,
+        "MEMORY": inputs.memory,
+        "cpuset": inputs.cpuset,
+        "DISK": inputs.disk,
+    }
+    given = [f"{name}={value}" for name, value in limits.items() if value] + list(
+        inputs.assignments
+    )
     files = {inputs.cnf_name: inputs.cnf_sha256, inputs.init_name: inputs.init_sha256}
     given += [f"{name} (sha256 {digest})" for name, digest in files.items() if name]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -108,13 +145,17 @@ class VariantDiff:
     asked: Sequence[VariantDifference]
     wrong: Sequence[VariantDifference]
     free: Sequence[VariantDifference]
-    """Values that nobody set: from a different version or image, or from more processors or memory."""
+    """Values that nobody set: from a different version or image, or from more processors or
+    memory.
+    """
     only_one: Sequence[VariantDifference]
     """Variables that only one of the two servers has; nobody set those either."""
 
 
 def config_diffs(part: MatrixPart, records: Sequence[Record]) -> list[VariantDiff]:
-    """One for each compared pair of stacks, from the first good record of each; the canary's own comes last."""
+    """One for each compared pair of stacks, from the first good record of each; the canary's own
+    comes last.
+    """
     return [_diff(part, each) for each in compared_variants(part, records)]
 
 
@@ -135,7 +176,9 @@ def _merged(found: Iterable[VariantDifference]) -> list[VariantDifference]:
     """One difference for all servers that have it, by variable."""
     servers: dict[tuple[str, str | None, str | None], list[str]] = {}
     for each in found:
-        servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(each.server)
+        servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(
+            each.server
+        )
     by_variable = sorted(servers.items(), key=lambda item: item[0][0])
     return [VariantDifference(", ".join(names), *values) for values, names in by_variable]
 
@@ -156,19 +199,33 @@ def _items(those: Sequence[str], others: Sequence[str]) -> str:
 
 
 def unset_lines(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """Differing values that nobody set: one line for each pair of variants; empty without such differences."""
-    return [_unset_line(each) for each in compared_variants(part, records) if each.unset or each.only_one]
+    """Differing values that nobody set: one line for each pair of variants; empty without such
+    differences.
+    """
+    return [
+        _unset_line(each)
+        for each in compared_variants(part, records)
+        if each.unset or each.only_one
+    ]
 
 
 def _unset_line(found: ComparedVariants) -> str:
     ours, theirs = found.cell.levels, found.baseline.levels
     changed = [factor for factor, level in ours.items() if level != theirs[factor]]
     variant = ", ".join(f"{factor} {ours[factor]} against {theirs[factor]}" for factor in changed)
-    cause = f"different {' and '.join(found.causes)}" if found.causes else "follows from the requested change"
+    cause = (
+        f"different {' and '.join(found.causes)}"
+        if found.causes
+        else "follows from the requested change"
+    )
     first, more = found.unset[:_MOST_VALUES], len(found.unset) - _MOST_VALUES
-    values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in first]
+    values = [
+        f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in first
+    ]
     values += [f"and {more} more"] if more > 0 else []
-    values += [f"{len(found.only_one)} variables that only one of them has"] if found.only_one else []
+    values += (
+        [f"{len(found.only_one)} variables that only one of them has"] if found.only_one else []
+    )
     return f"{variant} ({cause}): {'; '.join(values)}"
 
 

@@ -1,4 +1,6 @@
-"""PURE: what a matrix expected next to what it measured: a table, notes, a sentence of the answer, data."""
+"""PURE: what a matrix expected next to what it measured: a table, notes, a sentence of the answer,
+data.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ _HEADER = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One cell's runs against what was expected of them. ``values``: each, and whether it is only a lower bound."""
+    """One cell's runs against what was expected of them. ``values``: each, and whether it is only a
+    lower bound.
+    """
 
     expected: ExpectedPart
     cell: CellPart
@@ -27,9 +31,11 @@ class Measured:
 
     @property
     def off(self) -> float | None:
-        """How far the median is above (or, negative, below) the expected range; None if there is none.
+        """How far the median is above (or, negative, below) the expected range; None if there is
+        none.
 
-        Where it depends on trials that were still out at their end, it is known only if even what was seen is above.
+        Where it depends on trials that were still out at their end, it is known only if even what
+        was seen is above.
         """
         if not self.values:
             return None
@@ -48,7 +54,11 @@ class Measured:
         if self.off is None:
             return "unknown"
         least = "at least " if is_open(self.values) else ""
-        return "as expected" if self.met else f"differs by {least}{figure(self.off, sign='+')} {_unit(self.expected)}"
+        return (
+            "as expected"
+            if self.met
+            else f"differs by {least}{figure(self.off, sign='+')} {_unit(self.expected)}"
+        )
 
 
 def outcomes(part: MatrixPart, records: Sequence[Record]) -> list[Measured]:
@@ -73,7 +83,9 @@ def expected_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
     found = outcomes(part, records)
     if not found:
         return []
-    rows = [([each.cell.levels.get(factor, "") for factor in factors], _row(each)) for each in found]
+    rows = [
+        ([each.cell.levels.get(factor, "") for factor in factors], _row(each)) for each in found
+    ]
     note = "The median of the runs, and between which values the matrix file expects it."
     return [cell_table(factors, _HEADER, rows, "Expected and measured", note)]
 
@@ -83,8 +95,13 @@ def _row(outcome: Measured) -> Sequence[str]:
     tolerance = f"± {figure(expected.tolerance)}" if expected.tolerance else ""
     metric = f"{expected.metric.removesuffix('_ms')}, {_unit(expected)}"
     return (
-        metric, _range_text(expected), tolerance, median_text(outcome.values), str(len(outcome.values)), outcome.words,
-    )  # fmt: skip
+        metric,
+        _range_text(expected),
+        tolerance,
+        median_text(outcome.values),
+        str(len(outcome.values)),
+        outcome.words,
+    )
 
 
 def _unit(expected: ExpectedPart) -> str:
@@ -97,11 +114,15 @@ def _range_text(expected: ExpectedPart) -> str:
 
 
 def expected_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """What each range is computed from; and where it is that of several cells, whether these are alike."""
+    """What each range is computed from; and where it is that of several cells, whether these are
+    alike.
+    """
     alike: dict[tuple[str, str, str], list[Measured]] = {}
     for each in outcomes(part, records):
         expected = each.expected
-        alike.setdefault((expected.metric, _range_text(expected), expected.because), []).append(each)
+        alike.setdefault((expected.metric, _range_text(expected), expected.because), []).append(
+            each
+        )
     return [
         f"expected {metric} of {text}{f': {because}' if because else ''}{_flat(found)}"
         for (metric, text, because), found in alike.items()
@@ -110,7 +131,8 @@ def expected_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
 
 
 def _flat(found: Sequence[Measured]) -> str:
-    """``; flat: medians of 4 cells from 2,650 to 2,810 ms``, which differ by no more than the tolerance.
+    """``; flat: medians of 4 cells from 2,650 to 2,810 ms``, which differ by no more than the
+    tolerance.
 
     Empty for fewer than two cells.
     """
@@ -120,7 +142,10 @@ def _flat(found: Sequence[Measured]) -> str:
     middles, expected = [seen_median(each.values) for each in known], known[0].expected
     low, high = min(middles), max(middles)
     word = "flat" if high - low <= expected.tolerance else "not flat"
-    return f"; {word}: medians of {len(known)} cells from {figure(low)} to {figure(high)} {_unit(expected)}"
+    return (
+        f"; {word}: medians of {len(known)} cells from {figure(low)} to {figure(high)}"
+        f" {_unit(expected)}"
+    )
 
 
 def expected_sentence(part: MatrixPart, records: Sequence[Record]) -> str:
@@ -134,7 +159,9 @@ def expected_sentence(part: MatrixPart, records: Sequence[Record]) -> str:
 
 
 def expected_data(part: MatrixPart, records: Sequence[Record]) -> list[dict[str, Any]]:
-    """The same as JSON data, in the metric's unit; ``off``: how far outside the range, null if unknown."""
+    """The same as JSON data, in the metric's unit; ``off``: how far outside the range, null if
+    unknown.
+    """
     return [
         {
             "cell": each.cell.name,

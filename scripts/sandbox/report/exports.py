@@ -1,4 +1,6 @@
-"""PURE: results in the formats of other tools: Go's benchmark format for benchstat, github-action-benchmark."""
+"""PURE: results in the formats of other tools: Go's benchmark format for benchstat,
+github-action-benchmark.
+"""
 
 import re
 from collections import Counter
@@ -18,8 +20,9 @@ Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
 def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
     """One line per run that was ok, after the conditions that comparable runs must share.
 
-    https://go.dev/design/14313-benchmark-format: ``key: value`` lines apply to all lines below. benchstat compares only
-    lines that agree in them, so properties that two results may differ in (versions, commits) follow a ``#``.
+    https://go.dev/design/14313-benchmark-format: ``key: value`` lines apply to all lines below.
+    benchstat compares only lines that agree in them, so properties that two results may differ in
+    (versions, commits) follow a ``#``.
     """
     for metric in METRICS.values():
         better = "higher" if metric.higher_is_better else "lower"
@@ -36,15 +39,23 @@ def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
                 if text.get(key) != value:
                     text[key] = value
                     yield f"{key}: {value}"
-            yield f"{_name(side, record, cells[record.cell])} {record.metrics.transactions or 1} {' '.join(values)}"
+            yield (
+                f"{_name(side, record, cells[record.cell])} {record.metrics.transactions or 1}"
+                f" {' '.join(values)}"
+            )
 
 
 def _about(side: ResultSide) -> dict[str, str]:
     versions = dict.fromkeys(
-        node.server_version for record in side.records for node in record.nodes if node.server_version
+        node.server_version
+        for record in side.records
+        for node in record.nodes
+        if node.server_version
     )
     still_open = Counter(name for run in side.runs if run.status == "ok" for name in run.censored)
-    left_out = {"left out, still open": ", ".join(f"{name} of {n} runs" for name, n in still_open.items())}
+    left_out = {
+        "left out, still open": ", ".join(f"{name} of {n} runs" for name, n in still_open.items())
+    }
     return {
         "result": side.name,
         "profile": side.manifest.profile,
@@ -71,7 +82,9 @@ def _conditions(side: ResultSide, record: Record) -> dict[str, str]:
 
 
 def _name(side: ResultSide, record: Record, levels: Mapping[str, str]) -> str:
-    """``BenchmarkQuick/durability=off/threads=16``; no spaces, and no ``-16`` at the end (processors)."""
+    """``BenchmarkQuick/durability=off/threads=16``; no spaces, and no ``-16`` at the end
+    (processors).
+    """
     part = side.manifest.matrix
     text = levels if part else {"threads": str(record.workload.threads)}
     words = re.split(r"[^A-Za-z0-9]+", part.name if part else record.workload.name)
@@ -94,7 +107,9 @@ def _values(record: Record) -> list[str]:
 
 
 def tool_of(metrics: Sequence[str]) -> Tool | None:
-    """Value for the action's ``tool``; None for metrics of both directions: a file has only one tool."""
+    """Value for the action's ``tool``; None for metrics of both directions: a file has only one
+    tool.
+    """
     directions = {METRICS[name].higher_is_better for name in metrics}
     if len(directions) != 1:
         return None
@@ -104,7 +119,8 @@ def tool_of(metrics: Sequence[str]) -> Tool | None:
 def entries(title: str, series: Sequence[Series]) -> list[dict[str, Any]]:
     """``[{name, unit, value, range?, extra}]``: the newest point of each series.
 
-    ``range``: reach of the 95 % interval on its wider side; absent below six blocks, and where it is open.
+    ``range``: reach of the 95 % interval on its wider side; absent below six blocks, and where it
+    is open.
     """
     return [_entry(title, each, each.points[-1]) for each in series if each.points]
 
@@ -115,7 +131,11 @@ def _entry(title: str, series: Series, point: Point) -> dict[str, Any]:
         "unit": series.metric.unit,
         "value": float(f"{point.value:.6g}"),
     }
-    extra = [f"result: {point.result}", f"server: {point.version or 'unknown'}", f"runs: {point.runs}"]
+    extra = [
+        f"result: {point.result}",
+        f"server: {point.version or 'unknown'}",
+        f"runs: {point.runs}",
+    ]
     if point.interval:
         low, high = point.interval
         if high is not None:

@@ -6,7 +6,17 @@ from typing import Any
 from sandbox.judge.changes import FEWEST
 from sandbox.judge.past_results import History, Point, Series
 from sandbox.record.metrics import Metric
-from sandbox.report.document import Column, Document, Notes, Part, Row, Said, Section, Table, TableCell
+from sandbox.report.document import (
+    Column,
+    Document,
+    Notes,
+    Part,
+    Row,
+    Said,
+    Section,
+    Table,
+    TableCell,
+)
 from sandbox.report.text import UNKNOWN, cut, figure, levels_text, p_text, shown, value_text
 
 _MOST_VERSION = 26
@@ -28,7 +38,9 @@ def history_document(history: History) -> Document:
     """
     parts: list[Part] = [_table(series) for series in history.series]
     host = Said(f"host: {history.newest.host_class or UNKNOWN}")
-    return Document(Said(_subject(history)), [Section([*parts, Notes.of(_notes(history))])], about=[host])
+    return Document(
+        Said(_subject(history)), [Section([*parts, Notes.of(_notes(history))])], about=[host]
+    )
 
 
 def _table(series: Series) -> Table:
@@ -81,20 +93,32 @@ def _subject(history: History) -> str:
         return f"matrix {part.name}: {part.question}"
     load = history.newest.records[0].workload
     manifest = history.newest.manifest
-    return f"{manifest.kind} of {manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
+    return (
+        f"{manifest.kind} of {manifest.profile}: {load.name}, {load.threads} threads,"
+        f" {load.seconds} s"
+    )
 
 
 def _row(metric: Metric, point: Point) -> Row:
     commit = point.tool_commit or ""
     changed = "+" if commit.endswith("+") else ""
-    interval = " … ".join("open" if end is None else figure(end, "") for end in point.interval or ())
+    interval = " … ".join(
+        "open" if end is None else figure(end, "") for end in point.interval or ()
+    )
     marks = [f"{point.open_trials} open"] if point.open_trials else []
     if point.unfit:
         marks.append("unfit")
     first = [f"{point.started_utc:%Y-%m-%d %H:%M}", cut(point.version or UNKNOWN, _MOST_VERSION)]
     value = TableCell(value_text(point.value, point.at_least), point.value)
     runs = TableCell(str(point.runs), point.runs)
-    texts: list[str | TableCell] = [*first, commit[:7] + changed, runs, value, interval, ", ".join(marks)]
+    texts: list[str | TableCell] = [
+        *first,
+        commit[:7] + changed,
+        runs,
+        value,
+        interval,
+        ", ".join(marks),
+    ]
     return Row.of(texts, mark=_change(metric, point))
 
 
@@ -111,6 +135,12 @@ def _point(metric: Metric, point: Point) -> Mapping[str, Any]:
         "open_trials": point.open_trials,
         "interval_95": list(point.interval) if point.interval else None,
         "unfit": point.unfit,
-        "change": change
-        and {"effect": metric.shown(change.effect), "p": change.p, "better": metric.improves(change.effect)},
+        "change": (
+            change
+            and {
+                "effect": metric.shown(change.effect),
+                "p": change.p,
+                "better": metric.improves(change.effect),
+            }
+        ),
     }

@@ -10,7 +10,18 @@ from sandbox.record.record import Record
 from sandbox.report.censored_text import LOG_RANK, any_open
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
-from sandbox.report.document import Column, Document, Medium, Notes, Part, Row, Said, Section, Table, TableCell
+from sandbox.report.document import (
+    Column,
+    Document,
+    Medium,
+    Notes,
+    Part,
+    Row,
+    Said,
+    Section,
+    Table,
+    TableCell,
+)
 from sandbox.report.environment import (
     VariantDiff,
     config_diffs,
@@ -80,7 +91,9 @@ def matrix_document(
 def _figures(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> Iterator[Part]:
     """Trials, the verdicts by metric, processor time, and notes on all of them."""
     times = list(_processor_time(part, records))
-    yield Said(f"Each cell against {levels_text(part.baseline)}, all other levels equal.", Medium.TERMINAL)
+    yield Said(
+        f"Each cell against {levels_text(part.baseline)}, all other levels equal.", Medium.TERMINAL
+    )
     if asked_first(part):
         yield from times
     yield from expected_tables(part, records)
@@ -115,7 +128,9 @@ def _again(part: MatrixPart, records: Sequence[Record], command: Sequence[str]) 
 
 
 def _verdicts(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> Table:
-    """One metric. A terminal says the smallest detectable effect with the verdict, for want of room."""
+    """One metric. A terminal says the smallest detectable effect with the verdict, for want of
+    room.
+    """
     log_rank = any_open(judged)
     known = _middles(part, records, metric)
     compared, canary = with_levels(part, judged, metric)
@@ -148,7 +163,9 @@ def _columns(factors: Sequence[str], log_rank: bool) -> Iterator[Column]:
     yield Column("baseline → this", number=True, medium=Medium.PAGE)
 
 
-def _row(name: str, levels: Sequence[str], verdict: Verdict, known: Mapping[str, str], log_rank: bool) -> Row:
+def _row(
+    name: str, levels: Sequence[str], verdict: Verdict, known: Mapping[str, str], log_rank: bool
+) -> Row:
     effect, *others, word = wide_figures(verdict, log_rank)
     *_, narrow_word = figures(verdict)
     judgement = verdict.judgement
@@ -156,7 +173,14 @@ def _row(name: str, levels: Sequence[str], verdict: Verdict, known: Mapping[str,
     medians = " → ".join(known.get(cell, "?") for cell in (verdict.baseline, verdict.cell))
     verdict_cell = TableCell(word, look=verdict.word.replace(" ", "-"))
     both = f"{medians} {METRICS[verdict.metric].unit}"
-    shown: list[str | TableCell] = [verdict_cell, TableCell(effect, size), *others, narrow_word, word, both]
+    shown: list[str | TableCell] = [
+        verdict_cell,
+        TableCell(effect, size),
+        *others,
+        narrow_word,
+        word,
+        both,
+    ]
     texts = [name, *levels, *shown]
     if name == CANARY:
         return Row.of(texts, look=CANARY)
@@ -192,7 +216,10 @@ def _differences(diff: VariantDiff) -> Iterator[Part]:
         "set to the same value, yet different": (diff.wrong, False),
         "requested": (diff.asked, False),
         "values that nobody set": (diff.free, len(diff.free) > _MANY_VARIABLES),
-        "variables that only one of the two has": (diff.only_one, len(diff.only_one) > _MANY_VARIABLES),
+        "variables that only one of the two has": (
+            diff.only_one,
+            len(diff.only_one) > _MANY_VARIABLES,
+        ),
     }
     found = {kind: each for kind, each in kinds.items() if each[0]}
     if not found:
@@ -215,5 +242,7 @@ def _differences(diff: VariantDiff) -> Iterator[Part]:
 
 
 def _difference(found: VariantDifference) -> list[str]:
-    values = ["none" if value is None else value or "''" for value in (found.baseline, found.variant)]
+    values = [
+        "none" if value is None else value or "''" for value in (found.baseline, found.variant)
+    ]
     return [found.variable, *values, found.server]

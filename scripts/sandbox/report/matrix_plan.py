@@ -1,4 +1,6 @@
-"""PURE: a matrix before it runs: its cells, stacks, comparisons and duration, as text and as data."""
+"""PURE: a matrix before it runs: its cells, stacks, comparisons and duration, as text and as
+data.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,7 +38,9 @@ def plan_data(resolved: ResolvedMatrix, expected: Estimate) -> dict[str, Any]:
         "depth": resolved.matrix.depth,
         "cells": {name: cell_data(cell) for name, cell in resolved.cells.items()},
         "stacks": {name: cell.stack for name, cell in resolved.cells.items()},
-        "comparisons": [{"cell": each.cell, "baseline": each.baseline} for each in resolved.comparisons],
+        "comparisons": [
+            {"cell": each.cell, "baseline": each.baseline} for each in resolved.comparisons
+        ],
         "canary_of": resolved.canary.baseline,
         "blocks": resolved.blocks,
         "blocks_for_one_difference": blocks_for_one(resolved.tests),
@@ -145,7 +149,10 @@ def _runs(resolved: ResolvedMatrix, number: int) -> str:
 def _power(resolved: ResolvedMatrix) -> Iterator[str]:
     """How many comparisons, and whether the blocks are enough to call one of them real."""
     needed = blocks_for_one(resolved.tests)
-    yield (f"{counted(resolved.tests, 'comparison')} at once: a single difference among them needs {needed} blocks")
+    yield (
+        f"{counted(resolved.tests, 'comparison')} at once: a single difference among them needs"
+        f" {needed} blocks"
+    )
     if resolved.blocks < needed:
         yield (
             f"WARNING: with {counted(resolved.blocks, 'block')} "

@@ -20,7 +20,9 @@ _SOURCES = {
     "unavailable": "NOT AVAILABLE HERE",
 }
 _TITLES = {
-    "databases": "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)",
+    "databases": (
+        "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)"
+    ),
     "attached": "Terms that attach to the group before them",
     "settings": "Settings of the group before them (no count, no version)",
     "watching": "Terms that watch the whole stack",
@@ -54,7 +56,11 @@ def _database_role(group: Group, node: Node) -> str:
     if group.topology == "galera":
         return every if len(group.databases) > 1 else "writer"
     if group.topology == "gr":
-        return every if "multi-primary" in group.settings else "elected: one writer, the others readers"
+        return (
+            every
+            if "multi-primary" in group.settings
+            else "elected: one writer, the others readers"
+        )
     is_source = group.replicas and node.name == group.first
     return f"writer, source of {_joined(group.replica_names)}" if is_source else "writer"
 
@@ -88,18 +94,31 @@ def plan_data(plan: Plan) -> dict[str, Any]:
 
 
 def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
-    variables = effective_variables(node, node_context(plan, node, PLACEHOLDER)) if node.is_server else {}
+    variables = (
+        effective_variables(node, node_context(plan, node, PLACEHOLDER)) if node.is_server else {}
+    )
     return {
-        "name": node.name, "term": node.term, "kind": node.kind, "group": node.group_index, "series": node.series,
-        "version": node.version, "image": node.image, "image_source": node.choice.source, "role": role_hint(plan, node),
-        "ports": dict(node.ports), "settings": [name for name, _ in node.applied], "memory_mb": node.memory_mb,
+        "name": node.name,
+        "term": node.term,
+        "kind": node.kind,
+        "group": node.group_index,
+        "series": node.series,
+        "version": node.version,
+        "image": node.image,
+        "image_source": node.choice.source,
+        "role": role_hint(plan, node),
+        "ports": dict(node.ports),
+        "settings": [name for name, _ in node.applied],
+        "memory_mb": node.memory_mb,
         "variables": variables,
-    }  # fmt: skip
+    }
 
 
 def plan_document(plan: Plan) -> Document:
     """What is known about a stack before it starts."""
-    images = [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes]
+    images = [
+        [node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes
+    ]
     roles = [[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes]
     size = f"about {plan.memory_mb} MiB in {len(plan.nodes)} containers"
     parts: list[Part] = [
@@ -107,7 +126,9 @@ def plan_document(plan: Plan) -> Document:
         Table.of(["node", "version", "image", "source"], images),
         Table.of(["node", "role", "ports"], roles),
         FactList(list(_external_servers(plan))),
-        FactList([*_settings(plan), *_variables(plan), *_requested(plan.request), *_plan_notes(plan)]),
+        FactList(
+            [*_settings(plan), *_variables(plan), *_requested(plan.request), *_plan_notes(plan)]
+        ),
         FactList([Fact("memory", size, plan.memory_mb)]),
     ]
     return Document(Said(f"Plan of {plan.profile}", Medium.PAPER), [Section(parts)])
@@ -117,41 +138,59 @@ def _external_servers(plan: Plan) -> Iterator[Fact]:
     for group in plan.groups:
         if group.external:
             address = external_address(group.external)
-            yield Fact(f"external{group.index}", f"{address}: somebody else's server, not started here")
+            yield Fact(
+                f"external{group.index}", f"{address}: somebody else's server, not started here"
+            )
 
 
 def _settings(plan: Plan) -> Iterator[Fact]:
     """Each setting of each group, with the nodes that have it."""
     for group in plan.groups:
         for setting in group.settings:
-            names = [node.name for node in (*group.servers, *group.proxies) if setting in node.settings]
+            names = [
+                node.name for node in (*group.servers, *group.proxies) if setting in node.settings
+            ]
             yield Fact("setting", f"{setting}: {', '.join(names)}")
 
 
 def _requested(request: PlanRequest) -> Iterator[Fact]:
     """What was asked for in addition to the profile."""
     if request.cnf:
-        yield Fact("CNF", f"{request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server")
+        yield Fact(
+            "CNF",
+            f"{request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server",
+        )
     if request.init:
-        yield Fact("INIT", f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer")
+        yield Fact(
+            "INIT",
+            f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer",
+        )
     limits = {"CPUS": request.cpus, "MEMORY": request.memory}
     given = ", ".join(f"{name} {value}" for name, value in limits.items() if value)
     if given:
         yield Fact("limits", f"{given} for each database node")
     if request.disk:
-        yield Fact("disk", f"{request.disk} of its own for the data directory of each database node")
+        yield Fact(
+            "disk", f"{request.disk} of its own for the data directory of each database node"
+        )
 
 
 def _plan_notes(plan: Plan) -> Iterator[Fact]:
     for node, source in _older_replicas(plan):
-        older = f"{node.name} ({node.series}) is older than its source {source.name} ({source.series})"
+        older = (
+            f"{node.name} ({node.series}) is older than its source {source.name} ({source.series})"
+        )
         yield Fact("note", f"{older}: replication to an older series is unsupported")
     for name, component, variable, needed, own in overridden_needs(plan):
-        yield Fact("note", f"{name}: {component} asks for {variable}={needed}; SET has {own}, and wins")
+        yield Fact(
+            "note", f"{name}: {component} asks for {variable}={needed}; SET has {own}, and wins"
+        )
 
 
 def _older_replicas(plan: Plan) -> list[tuple[Node, Node]]:
-    """Replicas of an older series than their source, each with it: this works, but the vendor does not support it."""
+    """Replicas of an older series than their source, each with it: this works, but the vendor does
+    not support it.
+    """
     return [
         (node, group.databases[0])
         for group in plan.groups
@@ -165,14 +204,20 @@ def _variables(plan: Plan) -> Iterator[Fact]:
     seen: dict[tuple[str, ...], list[str]] = {}
     for node in plan.databases:
         variables = effective_variables(node, node_context(plan, node, PLACEHOLDER))
-        pairs = tuple(_assignment(name, value, node) for name, value in variables.items() if name != "server_id")
+        pairs = tuple(
+            _assignment(name, value, node)
+            for name, value in variables.items()
+            if name != "server_id"
+        )
         seen.setdefault(pairs, []).append(node.name)
     for pairs, names in seen.items():
         yield Fact("servers", f"{', '.join(names)}: {'  '.join(pairs)}")
 
 
 def _assignment(name: str, value: str | None, node: Node) -> str:
-    """One variable; the node's own name as ``<node>``, so that what is the same on all nodes is shown once."""
+    """One variable; the node's own name as ``<node>``, so that what is the same on all nodes is
+    shown once.
+    """
     if value is None:
         return name
     host, colon, port = value.partition(":")
@@ -188,13 +233,21 @@ def profile_data(library: Library) -> dict[str, dict[str, str]]:
             room = {None: "databases", "group": "attached", "stack": "watching"}[spec.attaches]
             groups[room][name] = spec.help
     groups["settings"] |= {name: setting.help for name, setting in library.settings.items()}
-    groups["named"] |= {name: f"{named.help} ({named.profile})" for name, named in library.named.items()}
+    groups["named"] |= {
+        name: f"{named.help} ({named.profile})" for name, named in library.named.items()
+    }
     return groups
 
 
 def profile_lines(library: Library) -> list[str]:
     """Every term, one line each, for a terminal."""
-    lines = ["profile = term + term …   term = name[count][@version]   such as pxc3@8.4+proxysql+threadpool", ""]
+    lines = [
+        (
+            "profile = term + term …   term = name[count][@version]   such as"
+            " pxc3@8.4+proxysql+threadpool"
+        ),
+        "",
+    ]
     for room, terms in profile_data(library).items():
         width = max(20, *(len(name) + 2 for name in terms))
         lines.append(_TITLES[room])

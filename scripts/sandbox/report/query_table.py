@@ -1,4 +1,6 @@
-"""PURE: a query result as a table of 100 columns, or one line per value where it is wider; as JSON, as CSV."""
+"""PURE: a query result as a table of 100 columns, or one line per value where it is wider; as JSON,
+as CSV.
+"""
 
 import csv
 import io
@@ -22,7 +24,9 @@ Row = Sequence[Any]
 def query_lines(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
     """A table; where even cut texts do not fit, each row as a list of its values."""
     cells = [[shown(value) for value in row] for row in rows]
-    texts = [any(isinstance(row[n], str | Mapping | list) for row in rows) for n in range(len(columns))]
+    texts = [
+        any(isinstance(row[n], str | Mapping | list) for row in rows) for n in range(len(columns))
+    ]
     natural = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     widths = _fitting(natural, [max(len(name), _NARROWEST) for name in columns], texts)
     if widths is None:
@@ -44,7 +48,9 @@ def query_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     writer.writerow(columns)
     for row in rows:
         plain = map(_plain, row)
-        writer.writerow([json.dumps(value) if isinstance(value, dict | list) else value for value in plain])
+        writer.writerow(
+            [json.dumps(value) if isinstance(value, dict | list) else value for value in plain]
+        )
     return text.getvalue()
 
 
@@ -67,8 +73,13 @@ def _plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if hasattr(value, "isoformat"):  # times of records are UTC, and DuckDB returns them without a zone
-        return f"{value.isoformat()}Z" if hasattr(value, "tzinfo") and value.tzinfo is None else value.isoformat()
+    # Times of records are UTC, and DuckDB returns them without a zone.
+    if hasattr(value, "isoformat"):
+        return (
+            f"{value.isoformat()}Z"
+            if hasattr(value, "tzinfo") and value.tzinfo is None
+            else value.isoformat()
+        )
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -76,7 +87,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
-def _fitting(natural: Sequence[int], least: Sequence[int], texts: Sequence[bool]) -> list[int] | None:
+def _fitting(
+    natural: Sequence[int], least: Sequence[int], texts: Sequence[bool]
+) -> list[int] | None:
     """Widths that fit, the widest texts cut first; None if they would have to be cut too far."""
     widths, room = list(natural), WIDTH - _GAP * (len(natural) - 1)
     while sum(widths) > room:
@@ -102,7 +115,9 @@ def _one_below_the_other(columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     for number, row in enumerate(rows, start=1):
         lines.append(f"row {number}")
         for name, value in zip(columns, row, strict=True):
-            folded = textwrap.wrap(value, max(WIDTH - names, _NARROWEST), break_on_hyphens=False) or [""]
+            folded = textwrap.wrap(
+                value, max(WIDTH - names, _NARROWEST), break_on_hyphens=False
+            ) or [""]
             pairs = itertools.zip_longest([name], folded, fillvalue="")
             lines += [f"{lead:<{names}}{text}".rstrip() for lead, text in pairs]
     return lines

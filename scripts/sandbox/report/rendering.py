@@ -30,5 +30,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _names(value: str) -> Markup:
-    """The text, with names such as ``proxysql-rw-split`` unbroken: a browser would break them at their hyphens."""
+    """The text, with names such as ``proxysql-rw-split`` unbroken: a browser would break them at
+    their hyphens.
+    """
     return Markup(_HYPHENATED.sub(r'<span class="name">\g<0></span>', str(escape(value))))  # noqa: S704  (is escaped)

@@ -47,7 +47,12 @@ def run_again(record: Record, command: Sequence[str]) -> list[str]:
     inputs = record.environment.inputs
     given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "DISK": inputs.disk}
     given |= {"CNF": inputs.cnf_name, "INIT": inputs.init_name}
-    up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
+    up = {
+        "NAME": record.stack,
+        "PROFILE": record.profile,
+        "SET": " ".join(inputs.assignments),
+        **given,
+    }
     started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})
     return [started, make_command(command, {"SEED": str(record.seed)})]
 

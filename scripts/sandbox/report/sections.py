@@ -36,13 +36,22 @@ def charts_section(figures: Sequence[Figure]) -> Section:
     return Section(parts or [nothing], "Charts", "charts", "charts", Medium.PAGE)
 
 
-def machine_section(facts: Sequence[tuple[str, str]], stacks: Sequence[Mapping[str, str]]) -> Section:
+def machine_section(
+    facts: Sequence[tuple[str, str]], stacks: Sequence[Mapping[str, str]]
+) -> Section:
     """The machine and its load; images, versions and limits of the nodes."""
     headings = {
-        "variant": "stack", "nodes": "nodes", "image": "image", "version": "version", "given": "options",
+        "variant": "stack",
+        "nodes": "nodes",
+        "image": "image",
+        "version": "version",
+        "given": "options",
         "digest": "digest or image ID",
-    }  # fmt: skip
-    columns = [Column(heading, look="value" if name == "digest" else "") for name, heading in headings.items()]
+    }
+    columns = [
+        Column(heading, look="value" if name == "digest" else "")
+        for name, heading in headings.items()
+    ]
     rows = [Row.of(row[name] for name in headings) for row in stacks]
     parts: list[Part] = [FactList([Fact(*each) for each in facts])]
     if rows:
@@ -69,7 +78,9 @@ def runs_section(runs: Sequence[RunData]) -> Section:
         folded=len(runs) > MOST_OPEN_RUNS,
         look="screen",
     )
-    return Section([*_not_ok(runs), every, FactList(_FILES)], "All runs", "runs", "all runs", Medium.PAGE)
+    return Section(
+        [*_not_ok(runs), every, FactList(_FILES)], "All runs", "runs", "all runs", Medium.PAGE
+    )
 
 
 def _not_ok(runs: Sequence[RunData]) -> Iterator[Table]:
@@ -99,4 +110,6 @@ def _number(value: float | None) -> TableCell:
 
 
 def _files(run: RunData) -> TableCell:
-    return TableCell("", links={word.removeprefix("log_"): path for word, path in run.files.items()})
+    return TableCell(
+        "", links={word.removeprefix("log_"): path for word, path in run.files.items()}
+    )

@@ -7,15 +7,42 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.judge.compare import Verdict
-from sandbox.judge.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
+from sandbox.judge.gate import (
+    BLOCKS,
+    EXIT_CODES,
+    LARGEST_MARGIN,
+    Finding,
+    Look,
+    Outcome,
+    losses_beside,
+    outcome_of,
+)
 from sandbox.judge.variants import differences
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import NodeRecord, Record
-from sandbox.report.document import Column, Document, Lines, Medium, Notes, Part, Row, Said, Section, Table, TableCell
+from sandbox.report.document import (
+    Column,
+    Document,
+    Lines,
+    Medium,
+    Notes,
+    Part,
+    Row,
+    Said,
+    Section,
+    Table,
+    TableCell,
+)
 from sandbox.report.render import markdown
 from sandbox.report.text import duration, figure, options_text, shown, tables_text
-from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
+from sandbox.report.verdict_table import (
+    again,
+    calibrate_commands,
+    effect_data,
+    host_check_notes,
+    verdict_data,
+)
 
 MOST_VARIABLES = 12
 _COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")
@@ -36,7 +63,9 @@ class SmokeLook:
 
 @dataclass(frozen=True, slots=True)
 class SmokeReport:
-    """Everything that a smoke benchmark reports. ``sides``: the user's words by side, the base first."""
+    """Everything that a smoke benchmark reports. ``sides``: the user's words by side, the base
+    first.
+    """
 
     looks: Sequence[SmokeLook]
     sides: Mapping[str, str]
@@ -80,27 +109,38 @@ def sentence(report: SmokeReport) -> str:
         look = report.repetition or report.first
         if look.lost is None and look.failed:
             return f"No conclusion: no run succeeded ({look.failed})."
-        return f"No conclusion: {look.lost or 'no run succeeded'}. An environment failure is never a regression."
+        return (
+            f"No conclusion: {look.lost or 'no run succeeded'}. An environment failure is never a"
+            " regression."
+        )
     if report.outcome == "worse" and report.repetition:
         return _worse(report.first, report.repetition)
     if report.outcome == "no regression":
         excluded = _each(report.first, lambda finding: finding.excluded)
         return f"No regression: losses above {excluded} are excluded ({_found(report.first)})."
     if report.repetition is None:
-        return f"Inconclusive: {_reason(report.first)} ({_found(report.first)}). {_would_have(report.first)}"
+        return (
+            f"Inconclusive: {_reason(report.first)} ({_found(report.first)})."
+            f" {_would_have(report.first)}"
+        )
     contradicted = report.repetition.state == "suspected"
-    reason = "one look rules out the loss that the other found" if contradicted else _reason(report.repetition)
+    reason = (
+        "one look rules out the loss that the other found"
+        if contradicted
+        else _reason(report.repetition)
+    )
     return (
-        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}; a fresh repetition did not "
-        f"confirm it: {reason} ({_found(report.repetition)}). {_would_have(report.repetition)}"
+        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}; a fresh"
+        f" repetition did not confirm it: {reason} ({_found(report.repetition)})."
+        f" {_would_have(report.repetition)}"
     )
 
 
 def _worse(first: Look, again: Look) -> str:
     return (
-        f"Worse: {_found(first, losses_beside(first, again))} in the first look; "
-        f"{_found(again, losses_beside(again, first))} in a fresh repetition, on new stacks and with a new seed. "
-        f"Losses above {_caught(again)} are caught."
+        f"Worse: {_found(first, losses_beside(first, again))} in the first look;"
+        f" {_found(again, losses_beside(again, first))} in a fresh repetition, on new stacks and"
+        f" with a new seed. Losses above {_caught(again)} are caught."
     )
 
 
@@ -119,15 +159,23 @@ def _reason(look: Look) -> str:
     for each in look.findings:
         name = METRICS[each.metric].short
         if each.word == "too noisy":
-            unclear.append(f"{name} is too noisy here: only a loss of {each.caught:.1%} or more can be seen")
+            unclear.append(
+                f"{name} is too noisy here: only a loss of {each.caught:.1%} or more can be seen"
+            )
         elif each.word == "inconclusive":
             unclear.append(f"a relevant loss of {name} is neither confirmed nor ruled out")
-    return "; ".join(unclear) or ("a loss that was not repeated" if look.worse else "no loss that counts")
+    return "; ".join(unclear) or (
+        "a loss that was not repeated" if look.worse else "no loss that counts"
+    )
 
 
 def _would_have(look: Look) -> str:
     caught = _caught(look)
-    return f"Losses above {caught} would have been caught." if caught else "No loss would have been caught."
+    return (
+        f"Losses above {caught} would have been caught."
+        if caught
+        else "No loss would have been caught."
+    )
 
 
 def _caught(look: Look) -> str:
@@ -137,12 +185,15 @@ def _caught(look: Look) -> str:
 
 def _each(look: Look, share: Callable[[Finding], float]) -> str:
     shares = [(share(each), METRICS[each.metric].short) for each in look.findings]
-    return " or ".join(f"{value:.1%} of {metric}" for value, metric in shares if math.isfinite(value))
+    return " or ".join(
+        f"{value:.1%} of {metric}" for value, metric in shares if math.isfinite(value)
+    )
 
 
 def _found(look: Look, metrics: Container[str] = tuple(LARGEST_MARGIN)) -> str:
-    """``processor time +0.4% [-1.2%, +2.0%], throughput -0.8% [-5.1%, +3.9%]``: more of the one and less of the other
-    is worse."""
+    """``processor time +0.4% [-1.2%, +2.0%], throughput -0.8% [-5.1%, +3.9%]``: more of the one and
+    less of the other is worse.
+    """
     return ", ".join(_figure(each) for each in look.findings if each.metric in metrics)
 
 
@@ -160,9 +211,13 @@ def smoke_markdown(report: SmokeReport) -> str:
 
 
 def smoke_document(report: SmokeReport) -> Document:
-    """Outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
+    """Outcome and reason, the figures of every look, what was compared, how, and how to reproduce
+    it.
+    """
     outcome = "the environment failed" if report.outcome == "environment" else report.outcome
-    sides = Table.of(["", "requested", "image", "server"], [_side_row(report, each) for each in report.sides])
+    sides = Table.of(
+        ["", "requested", "image", "server"], [_side_row(report, each) for each in report.sides]
+    )
     found: list[Part] = [
         Lines(report.log, "text", Medium.EVERYWHERE),
         *_look_tables(report.looks),
@@ -181,12 +236,13 @@ def smoke_document(report: SmokeReport) -> Document:
 
 def _how(part: MatrixPart) -> str:
     return (
-        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s of warm-up, after a discarded block; "
-        "base, head and canary (the base once more) each on a separate server, all up at the same time. "
-        f"{BLOCKS} blocks, {BLOCKS} more on the same stacks if those are inconclusive; a worse result is repeated once "
-        "on new stacks. Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: "
-        "worse means an interval above zero loss and an estimate that counts, no regression an interval below a loss "
-        "that counts."
+        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s of warm-up, after a"
+        " discarded block; base, head and canary (the base once more) each on a separate server,"
+        f" all up at the same time. {BLOCKS} blocks, {BLOCKS} more on the same stacks if those are"
+        " inconclusive; a worse result is repeated once on new stacks. Paired by block:"
+        " Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: worse means"
+        " an interval above zero loss and an estimate that counts, no regression an interval below"
+        " a loss that counts."
     )
 
 
@@ -195,7 +251,12 @@ def _all_notes(report: SmokeReport) -> Iterator[str]:
     records = [record for look in report.looks for record in look.records]
     if records:
         load = records[0].workload
-        words = ", ".join(filter(None, (load.name, f"{load.threads} threads", tables_text(load) or options_text(load))))
+        words = ", ".join(
+            filter(
+                None,
+                (load.name, f"{load.threads} threads", tables_text(load) or options_text(load)),
+            )
+        )
         yield f"load: {words}; host: {report.looks[0].part.host_class}"
     if {record.metrics.writes_per_s for record in records if record.status == "ok"} == {0}:
         yield "the load wrote nothing: writes, commits and flushes are not covered"
@@ -208,7 +269,9 @@ def _all_notes(report: SmokeReport) -> Iterator[str]:
 
 
 def _look_tables(looks: Sequence[SmokeLook]) -> Iterator[Table]:
-    columns = [Column(title, number=title in _NUMBERS, kept=title == _COLUMNS[-1]) for title in _COLUMNS]
+    columns = [
+        Column(title, number=title in _NUMBERS, kept=title == _COLUMNS[-1]) for title in _COLUMNS
+    ]
     for number, look in enumerate(looks):
         rows = _rows(look)
         title = "Repetition: new stacks, new seed" if number else "First look"
@@ -227,7 +290,9 @@ def _rows(look: SmokeLook) -> list[Row]:
 
 def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> Row:
     """``finding`` None: for a metric that decides nothing, and for the canary."""
-    medians = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
+    medians = [
+        _median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)
+    ]
     values = [_value(verdict.metric, median) for median in medians]
     if verdict.judgement is None:
         return Row.of([name, *values, "", "", "", "0", verdict.word])
@@ -248,14 +313,20 @@ def _value(metric: str, median: float | None) -> TableCell:
 
 
 def _beside(look: SmokeLook, verdict: Verdict) -> str:
-    """For rows that decide nothing on their own; but a canary that differs makes the result inconclusive."""
+    """For rows that decide nothing on their own; but a canary that differs makes the result
+    inconclusive.
+    """
     if verdict.cell != look.part.canary.cell or verdict.metric not in LARGEST_MARGIN:
         return "informational"
     return "differs from itself" if verdict.word in ("better", "worse") else "same"
 
 
 def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
-    values = [getattr(record.metrics, metric) for record in records if record.cell == cell and record.counts]
+    values = [
+        getattr(record.metrics, metric)
+        for record in records
+        if record.cell == cell and record.counts
+    ]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
@@ -269,11 +340,19 @@ def _side_row(report: SmokeReport, side: str) -> list[str]:
 def _notes(look: SmokeLook) -> list[str]:
     judged, part = look.look.judged, look.part
     commands = calibrate_commands(part, judged) if judged else ()
-    text = [f"not calibrated on this host: the canary's own noise sets the margin (`{each}`)" for each in commands]
+    text = [
+        f"not calibrated on this host: the canary's own noise sets the margin (`{each}`)"
+        for each in commands
+    ]
     text += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
     lost = (record for record in look.records if record.status not in ("ok", "infra_error"))
-    text += [f"{record.cell}, block {record.block}: {record.status}: {record.reason}" for record in lost]
-    return [*text, *([f"seed {part.seed}: took {duration(look.seconds)}"] if look.seconds is not None else [])]
+    text += [
+        f"{record.cell}, block {record.block}: {record.status}: {record.reason}" for record in lost
+    ]
+    return [
+        *text,
+        *([f"seed {part.seed}: took {duration(look.seconds)}"] if look.seconds is not None else []),
+    ]
 
 
 def smoke_data(report: SmokeReport) -> dict[str, Any]:
@@ -291,11 +370,16 @@ def smoke_data(report: SmokeReport) -> dict[str, Any]:
 def _side(report: SmokeReport, side: str) -> dict[str, Any]:
     node = report.server_of(side)
     fields = ("image", "image_id", "image_source", "digest", "package_version", "server_version")
-    return {"asked": report.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
+    return {
+        "asked": report.sides[side],
+        **{name: getattr(node, name) if node else None for name in fields},
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """``caught``: the smallest loss that counts; ``excluded``: the one that "not worse" excludes."""
+    """``caught``: the smallest loss that counts; ``excluded``: the one that "not worse"
+    excludes.
+    """
     return {
         "metric": finding.metric,
         "finding": finding.word,

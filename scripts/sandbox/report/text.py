@@ -1,4 +1,6 @@
-"""PURE: how effects, levels, loads, tables and commands are written; a line has at most 100 columns."""
+"""PURE: how effects, levels, loads, tables and commands are written; a line has at most 100
+columns.
+"""
 
 import math
 import shlex
@@ -18,14 +20,24 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     used = [column for column in range(len(header)) if any(row[column] for row in rows)]
     shown = [[row[column] for column in used] for row in [header, *rows]]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in shown
+    ]
 
 
 def wrapped(text: str, head: str = "", indent: str | None = None, width: int = WIDTH) -> list[str]:
-    """``head`` and text as lines that fit, names unbroken; none for an empty text. ``indent``: below the head."""
+    """``head`` and text as lines that fit, names unbroken; none for an empty text. ``indent``:
+    below the head.
+    """
     further = (" " * len(head) or "  ") if indent is None else indent
     return textwrap.wrap(
-        text, width, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+        text,
+        width,
+        initial_indent=head,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -35,7 +47,8 @@ def cut(text: str, longest: int) -> str:
 
 
 def figure(value: float, separator: str = ",", sign: str = "", digits: int = 4) -> str:
-    """A number for a table: so many digits (3 or 4), but all before the point; no exponent, however large.
+    """A number for a table: so many digits (3 or 4), but all before the point; no exponent, however
+    large.
 
     ``separator``: between thousands; ``sign`` ``+``: also before a positive number.
     """
@@ -51,7 +64,9 @@ def value_text(value: float, at_least: bool) -> str:
 def shown(metric: Metric, effect: float) -> str:
     """An effect: a share of the baseline for a ratio, else a difference in the metric's unit."""
     value = metric.shown(effect)
-    return f"{value:+.1%}" if metric.scale == "ratio" else f"{figure(value, sign='+')} {metric.unit}"
+    return (
+        f"{value:+.1%}" if metric.scale == "ratio" else f"{figure(value, sign='+')} {metric.unit}"
+    )
 
 
 def p_text(p: float) -> str:
@@ -97,9 +112,11 @@ def options_text(load: WorkloadRecord) -> str:
 
 
 def make_command(command: Sequence[str], more: Mapping[str, str] | None = None) -> str:
-    """``make bench THREADS=8``, from ``[…/sandbox, bench, --threads, 8]``; ``more``: variables to add where missing.
+    """``make bench THREADS=8``, from ``[…/sandbox, bench, --threads, 8]``; ``more``: variables to
+    add where missing.
 
-    An option given several times, such as SET, becomes one value separated by spaces, as make expects.
+    An option given several times, such as SET, becomes one value separated by spaces, as make
+    expects.
     """
     given: dict[str, list[str]] = {}
     words = list(command[2:])

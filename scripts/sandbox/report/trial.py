@@ -16,7 +16,9 @@ from sandbox.report.trial_cells import LATER_MS, ms_text, only_healed
 
 THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
 """RTO → the stream of writes that it is of."""
-ONE_TRIAL = "One trial has no interval: recovery time varies between trials. make matrix repeats them."
+ONE_TRIAL = (
+    "One trial has no interval: recovery time varies between trials. make matrix repeats them."
+)
 
 
 def trial_document(
@@ -32,12 +34,21 @@ def trial_document(
 def trial_title(record: Record) -> str:
     """What broke, where, and which way the prober went."""
     entry, trial = record.workload.entry, record.trial
-    names = (step.name if step.action else f"{step.name} of {step.target}" for step in trial.steps) if trial else ()
-    return f"{', '.join(dict.fromkeys(names)) or 'trial'} on {record.profile} through {entry.via if entry else UNKNOWN}"
+    names = (
+        (step.name if step.action else f"{step.name} of {step.target}" for step in trial.steps)
+        if trial
+        else ()
+    )
+    return (
+        f"{', '.join(dict.fromkeys(names)) or 'trial'} on {record.profile} through"
+        f" {entry.via if entry else UNKNOWN}"
+    )
 
 
 def trial_facts(record: Record) -> Iterator[Fact]:
-    """What was done, the times of the outage with their resolution, errors, the ledger, the checks."""
+    """What was done, the times of the outage with their resolution, errors, the ledger, the
+    checks.
+    """
     trial = record.trial
     if trial is not None:
         for step in trial.steps:
@@ -54,7 +65,9 @@ def trial_facts(record: Record) -> Iterator[Fact]:
 
 
 def step_text(step: TrialStep, trial: TrialRecord) -> str:
-    """``server-crash on galera1 (writer), in effect in 61 ms, healed 15.2 s later``; a later step with its time."""
+    """``server-crash on galera1 (writer), in effect in 61 ms, healed 15.2 s later``; a later step
+    with its time.
+    """
     options = "".join(f" {name}={value}" for name, value in step.options.items())
     at = "" if trial.t0_ms in (None, step.began_ms) else f" at {_since(trial, step.began_ms)}"
     took_ms = step.ended_ms - step.began_ms
@@ -63,7 +76,11 @@ def step_text(step: TrialStep, trial: TrialRecord) -> str:
     if step.action is not None:
         word = "not done after" if step.refused else "done in"
         return f"{step.name}{options}{at}, {word} {took_ms / 1000:.1f} s: {step.outcome or UNKNOWN}"
-    healed = "not healed" if step.healed_ms is None else f"healed {(step.healed_ms - step.began_ms) / 1000:.1f} s later"
+    healed = (
+        "not healed"
+        if step.healed_ms is None
+        else f"healed {(step.healed_ms - step.began_ms) / 1000:.1f} s later"
+    )
     healed += ", since writes were not back" if step.gave_up else ""
     where = f"{', '.join(step.nodes)} ({step.target})"
     return f"{step.name}{options} on {where}{at}, in effect in {took_ms:.0f} ms, {healed}"
@@ -75,11 +92,19 @@ def _since(trial: TrialRecord, at_ms: float) -> str:
 
 def _prober(trial: TrialRecord) -> str:
     rates = trial.rates
-    way = "direct: it knows every server and tries the next" if trial.direct else "through the proxy"
+    way = (
+        "direct: it knows every server and tries the next" if trial.direct else "through the proxy"
+    )
     load = "no load beside it"
     if trial.load_starts is not None:
-        load = f"load {trial.load_rate_per_s}/s beside it" if trial.load_rate_per_s else "an unlimited load beside it"
-    writes = f"{rates.get('pooled', 0)} writes/s pooled, {rates.get('fresh', 0)}/s on new connections"
+        load = (
+            f"load {trial.load_rate_per_s}/s beside it"
+            if trial.load_rate_per_s
+            else "an unlimited load beside it"
+        )
+    writes = (
+        f"{rates.get('pooled', 0)} writes/s pooled, {rates.get('fresh', 0)}/s on new connections"
+    )
     writes += ", each BEGIN … COMMIT" if trial.transaction else ""
     reads = f"{rates.get('writer', 0)} + {rates.get('reader', 0)} reads/s"
     return f"{writes}, {reads}, {way}; time-out {trial.timeout_s:g} s; {load}"
@@ -97,7 +122,9 @@ def _times(record: Record, trial: TrialRecord) -> Iterator[Fact]:
 
 
 def _circumstances(record: Record, name: str) -> str:
-    """Which node took the write that ended an outage, and whether only the heal did; when the first one began."""
+    """Which node took the write that ended an outage, and whether only the heal did; when the first
+    one began.
+    """
     if name == "outage_first_ms":
         return _began(record)
     figures = record.trial.figures if record.trial else None
@@ -107,7 +134,9 @@ def _circumstances(record: Record, name: str) -> str:
 
 
 def _began(record: Record) -> str:
-    """When the first outage began, where an RTO that counts from t0 would make it look longer than it was."""
+    """When the first outage began, where an RTO that counts from t0 would make it look longer than
+    it was.
+    """
     began_ms = _late_ms(record)
     return f", began at {began_ms / 1000:+.1f} s" if began_ms is not None else ""
 
@@ -138,10 +167,15 @@ def _cluster(record: Record) -> Iterator[Fact]:
 
 
 def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:
-    """``2,310 ms (± 10)``; ``at least 60,000 ms (still open at the end)``; ``no outage above 50 ms``."""
+    """``2,310 ms (± 10)``; ``at least 60,000 ms (still open at the end)``; ``no outage above 50
+    ms``.
+    """
     if still_open:
         out = name.startswith(("rto", "outage")) and any(step.gave_up for step in trial.steps)
-        return f"at least {ms_text(value_ms)} ms (still open {'when it was healed' if out else 'at the end'})"
+        return (
+            f"at least {ms_text(value_ms)} ms (still open"
+            f" {'when it was healed' if out else 'at the end'})"
+        )
     if name in THRESHOLDS and value_ms == 0:
         return _no_outage(name, trial)
     resolutions = trial.figures.resolution_ms if trial.figures else {}
@@ -162,7 +196,10 @@ def _no_outage(name: str, trial: TrialRecord) -> str:
 
 
 def _writers(trial: TrialRecord) -> str:
-    seen = [f"{' + '.join(each.nodes) or 'none'} ({_since(trial, each.at_ms)})" for each in trial.writers]
+    seen = [
+        f"{' + '.join(each.nodes) or 'none'} ({_since(trial, each.at_ms)})"
+        for each in trial.writers
+    ]
     return ", ".join(seen) or UNKNOWN
 
 
@@ -170,7 +207,9 @@ def _errors(trial: TrialRecord) -> Iterator[Fact]:
     """By phase, of writes and reads; before the fault there should be none."""
     for phase in ("before", "during", "after"):
         counts = getattr(trial.figures, f"errors_{phase}", {})
-        text = "; ".join(f"{kind} {_counts(by_code)}" for kind, by_code in counts.items() if by_code)
+        text = "; ".join(
+            f"{kind} {_counts(by_code)}" for kind, by_code in counts.items() if by_code
+        )
         if text or phase == "during":
             yield Fact(f"errors {phase}", text or "none")
 
@@ -185,8 +224,14 @@ def ledger_text(trial: TrialRecord) -> str:
     if ledger is None:
         return UNKNOWN
     named = {name: getattr(ledger, name) for name in ("lost", "phantom", "duplicate", "recovered")}
-    found = ", ".join(f"{UNKNOWN if each is None else format(each.count, ',')} {name}" for name, each in named.items())
-    return f"{ledger.acked:,} acknowledged, {ledger.failed:,} failed, {ledger.unknown:,} unknown: {found}"
+    found = ", ".join(
+        f"{UNKNOWN if each is None else format(each.count, ',')} {name}"
+        for name, each in named.items()
+    )
+    return (
+        f"{ledger.acked:,} acknowledged, {ledger.failed:,} failed, {ledger.unknown:,} unknown:"
+        f" {found}"
+    )
 
 
 def _stale(trial: TrialRecord) -> Iterator[Fact]:
@@ -199,7 +244,11 @@ def _stale(trial: TrialRecord) -> Iterator[Fact]:
 
 def stale_text(reads: StaleReads) -> str:
     """``12 of 9,800, the oldest by 340 ms``."""
-    age = f", the oldest by {ms_text(reads.longest_age_ms)} ms" if reads.longest_age_ms is not None else ""
+    age = (
+        f", the oldest by {ms_text(reads.longest_age_ms)} ms"
+        if reads.longest_age_ms is not None
+        else ""
+    )
     old = f", {reads.above_1s:,} by more than 1 s" if reads.above_1s else ""
     return f"{reads.stale:,} of {reads.reads:,}{age}{old}"
 
@@ -230,7 +279,10 @@ def _back(record: Record, trial: TrialRecord) -> str:
     late_ms, first = _late_ms(record), lasted(record, "outage_first_ms")
     if late_ms is not None and first is not None:
         out = time_text(*first, "outage_first_ms", trial)
-        return f"Writes were out for {out}, from {late_ms / 1000:+.1f} s on{_circumstances(record, 'rto_ms')}."
+        return (
+            f"Writes were out for {out}, from {late_ms / 1000:+.1f} s"
+            f" on{_circumstances(record, 'rto_ms')}."
+        )
     return f"Writes were back after {text}{_circumstances(record, 'rto_ms')}."
 
 

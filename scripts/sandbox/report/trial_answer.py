@@ -1,4 +1,6 @@
-"""PURE: the answer of a matrix of trials in up to three sentences: which cells were best, and what was lost where."""
+"""PURE: the answer of a matrix of trials in up to three sentences: which cells were best, and what
+was lost where.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +13,16 @@ from sandbox.record.record import Record
 from sandbox.report.answer import answer, places
 from sandbox.report.expected import expected_sentence
 from sandbox.report.text import figure, varied
-from sandbox.report.trial_cells import CellTrials, asked, cells_of, is_open, lost_in, ms_text, of_trials, seen_median
+from sandbox.report.trial_cells import (
+    CellTrials,
+    asked,
+    cells_of,
+    is_open,
+    lost_in,
+    ms_text,
+    of_trials,
+    seen_median,
+)
 
 _EVERYWHERE = "in every cell"
 _RTO = "rto_ms"
@@ -25,9 +36,11 @@ def answer_of(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> st
 
 
 def trial_answer(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:
-    """``Writes were back first at …: after 310 ms (median of 10 trials), … No acknowledged write was lost …``
+    """``Writes were back first at …: after 310 ms (median of 10 trials), … No acknowledged write
+    was lost …``
 
-    By another metric, where the matrix asks for one; what was lost is the whole answer to a question of that.
+    By another metric, where the matrix asks for one; what was lost is the whole answer to a
+    question of that.
     """
     cells, metric = cells_of(part, records), asked(part)
     best = [] if metric == "lost" else [_best(part, judged, cells, metric)]
@@ -38,18 +51,30 @@ def _best(part: MatrixPart, judged: Judged, cells: Sequence[CellTrials], metric:
     what = "times" if metric == _RTO else metric
     if judged.unfit:
         return f"No conclusion on {what}: the baseline differs from itself."
-    known = [cell for cell in cells if cell.name != part.canary.cell and len(cell.lengths(metric)) >= FEWEST_BLOCKS]
+    known = [
+        cell
+        for cell in cells
+        if cell.name != part.canary.cell and len(cell.lengths(metric)) >= FEWEST_BLOCKS
+    ]
     if not known:
         return f"No cell has the {FEWEST_BLOCKS} trials that a verdict on {what} needs."
     ordered = sorted(known, key=lambda cell: _rank(cell, metric))
     best = _rank(ordered[0], metric)
     if best[0]:
-        still_open = "ended before writes were back" if metric == _RTO else f"ended with {metric} still open"
-        return f"In every cell with {FEWEST_BLOCKS} trials or more, half or more of them {still_open}."
+        still_open = (
+            "ended before writes were back" if metric == _RTO else f"ended with {metric} still open"
+        )
+        return (
+            f"In every cell with {FEWEST_BLOCKS} trials or more, half or more of them {still_open}."
+        )
     first = [cell for cell in ordered if _rank(cell, metric) == best]
     later = ordered[len(first) :]
     following = [cell for cell in later if _rank(cell, metric) == _rank(later[0], metric)]
-    return _leads(part, first, following) if metric == _RTO else _leads_by(part, metric, first, following)
+    return (
+        _leads(part, first, following)
+        if metric == _RTO
+        else _leads_by(part, metric, first, following)
+    )
 
 
 def _rank(cell: CellTrials, metric: str = _RTO) -> tuple[bool, float]:
@@ -57,19 +82,33 @@ def _rank(cell: CellTrials, metric: str = _RTO) -> tuple[bool, float]:
     return is_open(lengths), round(seen_median(lengths), 1)
 
 
-def _leads_by(part: MatrixPart, metric: str, first: Sequence[CellTrials], following: Sequence[CellTrials]) -> str:
+def _leads_by(
+    part: MatrixPart, metric: str, first: Sequence[CellTrials], following: Sequence[CellTrials]
+) -> str:
     """``By join_ms: least at …: 6,200 ms (median of 10 trials), 900 ms less than next, at …``."""
-    middle, unit = _rank(first[0], metric)[1], _UNITS.get(METRICS[metric].unit, METRICS[metric].unit)
+    middle, unit = (
+        _rank(first[0], metric)[1],
+        _UNITS.get(METRICS[metric].unit, METRICS[metric].unit),
+    )
     up = METRICS[metric].higher_is_better
     fewest, value = min(len(cell.lengths(metric)) for cell in first), 0.0 - middle if up else middle
-    text = f"By {metric}: {'greatest' if up else 'least'} {_where(part, first)}: {figure(value)} {unit}"
+    text = (
+        f"By {metric}: {'greatest' if up else 'least'} {_where(part, first)}: {figure(value)}"
+        f" {unit}"
+    )
     text += f" (median of {fewest} trials)"
     if not following:
         return f"{text}."
     still_open, later = _rank(following[0], metric)
     ahead = f"{'at least ' if still_open else ''}{figure(later - middle)} {unit}"
-    doubt = "; their intervals overlap, so the order is not certain" if _overlap(first, following, metric) else ""
-    return f"{text}, {ahead} {'more' if up else 'less'} than next, {_where(part, following)}{doubt}."
+    doubt = (
+        "; their intervals overlap, so the order is not certain"
+        if _overlap(first, following, metric)
+        else ""
+    )
+    return (
+        f"{text}, {ahead} {'more' if up else 'less'} than next, {_where(part, following)}{doubt}."
+    )
 
 
 def _leads(part: MatrixPart, first: Sequence[CellTrials], following: Sequence[CellTrials]) -> str:
@@ -79,20 +118,34 @@ def _leads(part: MatrixPart, first: Sequence[CellTrials], following: Sequence[Ce
     if middle == 0:
         text = f"Writes had no outage {where} (median of {fewest} trials)"
     else:
-        text = f"Writes were back first {where}: after {ms_text(middle)} ms (median of {fewest} trials)"
+        text = (
+            f"Writes were back first {where}: after {ms_text(middle)} ms (median of {fewest}"
+            " trials)"
+        )
     if not following:
         return f"{text}."
     still_out, later = _rank(following[0])
-    ahead, next_ones = f"{'at least ' if still_out else ''}{ms_text(later - middle)} ms", _where(part, following)
-    doubt = "; their intervals overlap, so the order is not certain" if _overlap(first, following) else ""
+    ahead, next_ones = (
+        f"{'at least ' if still_out else ''}{ms_text(later - middle)} ms",
+        _where(part, following),
+    )
+    doubt = (
+        "; their intervals overlap, so the order is not certain"
+        if _overlap(first, following)
+        else ""
+    )
     if middle == 0:
         return f"{text}; they were back next {next_ones}, after {ahead}{doubt}."
     return f"{text}, {ahead} before the next, {next_ones}{doubt}."
 
 
-def _overlap(first: Sequence[CellTrials], following: Sequence[CellTrials], metric: str = _RTO) -> bool:
+def _overlap(
+    first: Sequence[CellTrials], following: Sequence[CellTrials], metric: str = _RTO
+) -> bool:
     """Whether the median of a next cell may be as good as that of a first one."""
-    ends = [[median_interval(cell.ranked(metric)) for cell in cells] for cells in (first, following)]
+    ends = [
+        [median_interval(cell.ranked(metric)) for cell in cells] for cells in (first, following)
+    ]
     return any(
         one is None or other is None or one.high is None or one.high >= other.low
         for one in ends[0]
@@ -108,7 +161,9 @@ def _where(part: MatrixPart, cells: Sequence[CellTrials]) -> str:
 
 
 def _lost(part: MatrixPart, cells: Sequence[CellTrials]) -> str:
-    """How many acknowledged writes were lost, where; and whether some trials could not be judged."""
+    """How many acknowledged writes were lost, where; and whether some trials could not be
+    judged.
+    """
     found = {cell.name: lost_in(cell) for cell in cells}
     writes, losing, unjudged = (sum(each) for each in zip(*found.values(), strict=True))
     trials = sum(cell.count for cell in cells)

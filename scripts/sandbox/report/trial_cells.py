@@ -1,4 +1,6 @@
-"""PURE: the trials of a matrix by cell: their lengths, medians and text; the factor that holds the faults."""
+"""PURE: the trials of a matrix by cell: their lengths, medians and text; the factor that holds the
+faults.
+"""
 
 import math
 import statistics
@@ -19,12 +21,16 @@ TRIAL_DOTS = tuple(name for name in TRIAL_METRICS if METRICS[name].group != "clu
 MOST_TIMELINES = 12
 CANARY = "canary"
 LATER_MS = 1000
-"""A first outage that began so long after t0 may have come from the fault late, or from something else."""
+"""A first outage that began so long after t0 may have come from the fault late, or from something
+else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CellTrials:
-    """The trials of one cell whose figures count. ``levels``: of the varied factors; the canary's say ``canary``."""
+    """The trials of one cell whose figures count. ``levels``: of the varied factors; the canary's
+    say ``canary``.
+    """
 
     name: str
     levels: Sequence[str]
@@ -35,7 +41,9 @@ class CellTrials:
         return [length for record in self.records if (length := lasted(record, metric)) is not None]
 
     def ranked(self, metric: str) -> list[Lasted]:
-        """The same of any metric, with its sign changed where higher is better: the best comes first."""
+        """The same of any metric, with its sign changed where higher is better: the best comes
+        first.
+        """
         sign = -1 if METRICS[metric].higher_is_better else 1
         return [(sign * value, still_open) for value, still_open in self.lengths(metric)]
 
@@ -46,7 +54,9 @@ class CellTrials:
 
 
 def asked(part: MatrixPart) -> str:
-    """The metric that answers the question of a matrix of trials: its first one, or the RTO if that is no trial's."""
+    """The metric that answers the question of a matrix of trials: its first one, or the RTO if that
+    is no trial's.
+    """
     first = part.metrics[0]
     return first if first in TRIAL_METRICS else "rto_ms"
 
@@ -63,7 +73,9 @@ def cells_of(part: MatrixPart, records: Sequence[Record]) -> list[CellTrials]:
         if record.counts and record.trial is not None:
             own.setdefault(record.cell, []).append(record)
     cells = [
-        CellTrials(cell.name, _levels(part, cell), own.get(cell.name, [])) for cell in part.cells if not cell.skipped
+        CellTrials(cell.name, _levels(part, cell), own.get(cell.name, []))
+        for cell in part.cells
+        if not cell.skipped
     ]
     canary = part.canary.cell
     of = next((cell for cell in part.cells if cell.name == part.canary.baseline), None)
@@ -81,18 +93,24 @@ def _levels(part: MatrixPart, cell: CellPart) -> list[str]:
 
 
 def fault_factor(part: MatrixPart, records: Sequence[Record]) -> str | None:
-    """The factor whose levels differ in what breaks: each level breaks one thing, and not all the same one.
+    """The factor whose levels differ in what breaks: each level breaks one thing, and not all the
+    same one.
 
     The last one where none does so; None in a matrix in which nothing is varied.
     """
-    broken = {record.cell: _broken(record) for record in records if record.trial and record.trial.steps}
+    broken = {
+        record.cell: _broken(record) for record in records if record.trial and record.trial.steps
+    }
     known = [(cell.levels, broken[cell.name]) for cell in part.cells if cell.name in broken]
     factors = varied(part)
     for factor in factors:
         by_level: dict[str, set[object]] = {}
         for levels, what in known:
             by_level.setdefault(levels.get(factor, ""), set()).add(what)
-        if all(len(each) == 1 for each in by_level.values()) and len({each for _, each in known}) > 1:
+        if (
+            all(len(each) == 1 for each in by_level.values())
+            and len({each for _, each in known}) > 1
+        ):
             return factor
     return factors[-1] if factors else None
 
@@ -100,7 +118,9 @@ def fault_factor(part: MatrixPart, records: Sequence[Record]) -> str | None:
 def _broken(record: Record) -> object:
     """What the schedule says; the nodes that it meant may be others in each trial."""
     steps = record.trial.steps if record.trial else []
-    return tuple((step.name, step.target, step.at_s, tuple(sorted(step.options.items()))) for step in steps)
+    return tuple(
+        (step.name, step.target, step.at_s, tuple(sorted(step.options.items()))) for step in steps
+    )
 
 
 def seen_median(lengths: Sequence[Lasted]) -> float:
@@ -127,7 +147,9 @@ def median_text(lengths: Sequence[Lasted]) -> str:
 
 def median_of(cell: CellTrials, metric: str) -> str:
     """The median of the trials that have a figure; empty without any."""
-    values = [value for record in cell.records if (value := getattr(record.metrics, metric)) is not None]
+    values = [
+        value for record in cell.records if (value := getattr(record.metrics, metric)) is not None
+    ]
     return figure(statistics.median(values)) if values else ""
 
 
@@ -157,7 +179,9 @@ def trials_text(cell: CellTrials) -> str:
 
 
 def only_healed(record: Record) -> bool:
-    """Whether the first outage lasted until a fault was healed: nothing had replaced what was broken."""
+    """Whether the first outage lasted until a fault was healed: nothing had replaced what was
+    broken.
+    """
     trial, rto, outage = record.trial, lasted(record, "rto_ms"), lasted(record, "outage_first_ms")
     if trial is None or trial.t0_ms is None or rto is None or outage is None or rto[1]:
         return False
@@ -172,10 +196,18 @@ def rto_text(record: Record) -> str:
     return "" if found is None else f"{'≥ ' if found[1] else ''}{ms_text(found[0])}"
 
 
-def worst_trials(part: MatrixPart, records: Sequence[Record], most: int = MOST_TIMELINES) -> list[Record]:
-    """The median trial of each of the worst cells, by the metric that the matrix asks for; the worst first."""
+def worst_trials(
+    part: MatrixPart, records: Sequence[Record], most: int = MOST_TIMELINES
+) -> list[Record]:
+    """The median trial of each of the worst cells, by the metric that the matrix asks for; the
+    worst first.
+    """
     metric = asked(part)
-    of_cells = [cell for cell in cells_of(part, records) if cell.lengths(metric) and cell.name != part.canary.cell]
+    of_cells = [
+        cell
+        for cell in cells_of(part, records)
+        if cell.lengths(metric) and cell.name != part.canary.cell
+    ]
     worst = sorted(of_cells, key=lambda cell: _rank(cell.ranked(metric)), reverse=True)
     return [_median_trial(cell, metric) for cell in worst[:most]]
 
@@ -186,18 +218,28 @@ def _rank(lengths: Sequence[Lasted]) -> tuple[bool, float]:
 
 def _median_trial(cell: CellTrials, metric: str) -> Record:
     """Open trials come last; of an even number, the lower one in the middle."""
-    known = [(found, record) for record in cell.records if (found := lasted(record, metric)) is not None]
+    known = [
+        (found, record) for record in cell.records if (found := lasted(record, metric)) is not None
+    ]
     ordered = sorted(known, key=lambda each: (each[0][1], each[0][0]))
     return ordered[(len(ordered) - 1) // 2][1]
 
 
 def lost_in(cell: CellTrials) -> tuple[int, int, int]:
-    """(acknowledged writes that were lost, trials that lost any, trials in which that could not be judged)."""
+    """(acknowledged writes that were lost, trials that lost any, trials in which that could not be
+    judged).
+    """
     found = [record.metrics.lost for record in cell.records]
-    return sum(lost or 0 for lost in found), sum(bool(lost) for lost in found), sum(lost is None for lost in found)
+    return (
+        sum(lost or 0 for lost in found),
+        sum(bool(lost) for lost in found),
+        sum(lost is None for lost in found),
+    )
 
 
 def heat_of(ms: float, all_ms: Sequence[float]) -> float:
-    """0 to 1 by the logarithm of a time, from the shortest to the longest of all; what is below 1 ms counts as that."""
+    """0 to 1 by the logarithm of a time, from the shortest to the longest of all; what is below 1
+    ms counts as that.
+    """
     low, high = (math.log(max(1.0, end)) for end in (min(all_ms), max(all_ms)))
     return (math.log(max(1.0, ms)) - low) / (high - low) if high > low else 0.0

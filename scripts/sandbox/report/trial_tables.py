@@ -35,7 +35,16 @@ _RECOVERY = (
     "lag_max_ms",
 )
 _ERRORS = ("write_errors", "read_errors")
-_LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
+_LEDGER = (
+    "acked",
+    "failed",
+    "unknown",
+    "lost",
+    "phantom",
+    "duplicate",
+    "stale at writer",
+    "stale at readers",
+)
 STALLED_MS = 500.0
 """Where an outage must be longer than this to count, the reader should know."""
 
@@ -47,8 +56,12 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
     found = cells_of(part, records)
     factors = varied(part)
 
-    def table(title: str, note: str, header: Sequence[str], row: Callable[[CellTrials], Sequence[str]]) -> Table:
-        return cell_table(factors, header, [(cell.levels, row(cell)) for cell in found], title, note)
+    def table(
+        title: str, note: str, header: Sequence[str], row: Callable[[CellTrials], Sequence[str]]
+    ) -> Table:
+        return cell_table(
+            factors, header, [(cell.levels, row(cell)) for cell in found], title, note
+        )
 
     shown = ("rto_ms", *_RECOVERY)
     asked_too = [name for name in part.metrics if METRICS[name].may_be_open and name not in shown]
@@ -59,9 +72,10 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
     tables = [
         table(
             "Outage of writes, ms",
-            "RTO: from the first injection to the end of the first outage, median of the trials; 0: no outage. Still "
-            "out: trials in which writes were not back at the end, or when the fault was healed for that. Once healed: "
-            "trials in which they came back only with the heal. First outage: its own length, where it began late.",
+            "RTO: from the first injection to the end of the first outage, median of the trials; 0:"
+            " no outage. Still out: trials in which writes were not back at the end, or when the"
+            " fault was healed for that. Once healed: trials in which they came back only with the"
+            " heal. First outage: its own length, where it began late.",
             _OUTAGES,
             _outage,
         ),
@@ -71,13 +85,19 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
             [METRICS[name].short for name in (*times, *_ERRORS)],
             lambda cell: _recovery(cell, times),
         ),
-        table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
+        table(
+            "Ledger, all trials",
+            "Acknowledged writes that the writer lacks in the end are lost.",
+            _LEDGER,
+            _ledger,
+        ),
         *_checks(found, factors),
     ]
     flow = table(
         "Flow control and load",
-        "Medians: share of the time until the heal in which flow control paused the cluster; transactions that a node "
-        "had received and not yet applied; throughput of the load until the heal against before the fault.",
+        "Medians: share of the time until the heal in which flow control paused the cluster;"
+        " transactions that a node had received and not yet applied; throughput of the load until"
+        " the heal against before the fault.",
         [METRICS[name].short for name in of_cluster],
         lambda cell: [median_of(cell, name) for name in of_cluster],
     )
@@ -93,12 +113,17 @@ def cell_table(
 ) -> Table:
     """A row for each cell: its levels of the factors, then its figures under the headings."""
     columns = [*map(Column, factors), *(Column(heading, number=True) for heading in header)]
-    shown = [Row.of([*levels, *figures], look=CANARY if CANARY in levels else "") for levels, figures in rows]
+    shown = [
+        Row.of([*levels, *figures], look=CANARY if CANARY in levels else "")
+        for levels, figures in rows
+    ]
     return Table(columns, shown, title, note)
 
 
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """Which cells have few trials, and which too few for a verdict; in which trials only long outages count."""
+    """Which cells have few trials, and which too few for a verdict; in which trials only long
+    outages count.
+    """
     cells = cells_of(part, records) if of_trials(records) else []
     named = [(cell.count, f"{cell.name} ({cell.count})") for cell in cells]
     none = [name for count, name in named if count < FEWEST_BLOCKS]
@@ -110,13 +135,21 @@ def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
 
 def _stalled(cells: Sequence[CellTrials]) -> Iterator[str]:
     """An outage is longer than twice the longest gap before the fault (docs/failover.md)."""
-    found = [(least_ms, f"{record.cell}.{record.block}") for cell in cells for record in cell.records
-             if record.trial and record.trial.figures
-             and (least_ms := record.trial.figures.threshold_ms.get("pooled", 0.0)) > STALLED_MS]  # fmt: skip
+    found = [
+        (least_ms, f"{record.cell}.{record.block}")
+        for cell in cells
+        for record in cell.records
+        if record.trial
+        and record.trial.figures
+        and (least_ms := record.trial.figures.threshold_ms.get("pooled", 0.0)) > STALLED_MS
+    ]
     if found:
         most_ms, name = max(found)
         where = f"{len(found)} trial{'s' if len(found) > 1 else ''}"
-        yield f"writes stalled before the fault in {where}: only outages above {most_ms:,.0f} ms count in {name}"
+        yield (
+            f"writes stalled before the fault in {where}: only outages above {most_ms:,.0f} ms"
+            f" count in {name}"
+        )
 
 
 def _outage(cell: CellTrials) -> Sequence[str]:
@@ -124,9 +157,14 @@ def _outage(cell: CellTrials) -> Sequence[str]:
     late = lengths and first and seen_median(lengths) - seen_median(first) >= LATER_MS
     still_out = str(sum(still_open for _, still_open in lengths)) if lengths else ""
     return (
-        trials_text(cell), median_text(lengths), interval_text(lengths), longest_text(lengths),
-        still_out, str(sum(map(only_healed, cell.records)) or ""), median_text(first) if late else "",
-    )  # fmt: skip
+        trials_text(cell),
+        median_text(lengths),
+        interval_text(lengths),
+        longest_text(lengths),
+        still_out,
+        str(sum(map(only_healed, cell.records)) or ""),
+        median_text(first) if late else "",
+    )
 
 
 def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
@@ -137,7 +175,10 @@ def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
 def _ledger(cell: CellTrials) -> Sequence[str]:
     """Sums over all trials; where some could not be judged, how many."""
     ledgers = [record.trial.ledger for record in cell.records if record.trial]
-    plain = [_sum([None if each is None else getattr(each, name) for each in ledgers]) for name in _LEDGER[:3]]
+    plain = [
+        _sum([None if each is None else getattr(each, name) for each in ledgers])
+        for name in _LEDGER[:3]
+    ]
     verdicts = [_sum([_found(each, name) for each in ledgers]) for name in _LEDGER[3:6]]
     return (*plain, *verdicts, _stale(ledgers, "writer"), _stale(ledgers, "reader"))
 
@@ -154,7 +195,9 @@ def _sum(values: Sequence[int | None]) -> str:
     if not known:
         return UNKNOWN
     unknown = len(values) - len(known)
-    return f"{sum(known):,}" + (f" ({unknown} trial{'s' if unknown > 1 else ''} {UNKNOWN})" if unknown else "")
+    return f"{sum(known):,}" + (
+        f" ({unknown} trial{'s' if unknown > 1 else ''} {UNKNOWN})" if unknown else ""
+    )
 
 
 def _stale(ledgers: Sequence[LedgerCounts | None], stream: str) -> str:
@@ -162,20 +205,28 @@ def _stale(ledgers: Sequence[LedgerCounts | None], stream: str) -> str:
     found = [each.stale[stream] for each in ledgers if each is not None and stream in each.stale]
     if not ledgers:
         return ""
-    return f"{sum(each.stale for each in found):,} of {sum(each.reads for each in found):,}" if found else UNKNOWN
+    return (
+        f"{sum(each.stale for each in found):,} of {sum(each.reads for each in found):,}"
+        if found
+        else UNKNOWN
+    )
 
 
 def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[Table]:
     """A column for each check that failed anywhere: ``3 of 10``; of those trials that it judged."""
     counts = {
-        cell.name: Counter[tuple[str, str]]((each.name, each.verdict) for run in cell.records for each in run.checks)
+        cell.name: Counter[tuple[str, str]](
+            (each.name, each.verdict) for run in cell.records for each in run.checks
+        )
         for cell in cells
     }
     failed = [name for name in dict.fromkeys(name for found in counts.values() for name, _ in found)
               if any(found[name, "fail"] for found in counts.values())]  # fmt: skip
     if not failed:
         return
-    rows = [(cell.levels, [_check_text(counts[cell.name], name) for name in failed]) for cell in cells]
+    rows = [
+        (cell.levels, [_check_text(counts[cell.name], name) for name in failed]) for cell in cells
+    ]
     yield cell_table(factors, failed, rows, "Checks that failed", "In how many of the trials.")
 
 

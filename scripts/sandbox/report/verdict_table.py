@@ -34,7 +34,9 @@ _MOST_CELLS = 4
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a comparison counts, and what its figures say: how many are needed, and that there are too few."""
+    """What a comparison counts, and what its figures say: how many are needed, and that there are
+    too few.
+    """
 
     counted: str
     lost: str
@@ -48,13 +50,18 @@ RUNS = Units("runs a side", "runs", "a side", "too few runs")
 
 def how(part: MatrixPart, records: Sequence[Record]) -> str:
     """Order, estimator, servers and host, in a few sentences."""
-    versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
+    versions = sorted(
+        {node.server_version for record in records for node in record.nodes if node.server_version}
+    )
     by_work = {record.metrics.catch_up_s is not None for record in records if record.counts}
     length = "until their work is done" if by_work == {True} else f"of {part.seconds} s"
     also = ", or until their work is done," if len(by_work) > 1 else ""
     runs = f"runs {length}{also} after {part.warmup_s} s of warm-up"
     if of_trials(records):
-        runs = "in each a trial of every cell on a fresh stack, pairs with open trials by the log-rank test"
+        runs = (
+            "in each a trial of every cell on a fresh stack, pairs with open trials by the log-rank"
+            " test"
+        )
     return (
         f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, {runs}; "
         f"each cell against {levels_text(part.baseline)}, all other levels equal, "
@@ -68,15 +75,21 @@ def again(part: MatrixPart, command: Sequence[str]) -> str:
     return make_command(command, {"SEED": str(part.seed)})
 
 
-def with_levels(part: MatrixPart, judged: Judged, metric: str) -> Sequence[Sequence[tuple[list[str], Verdict]]]:
-    """The verdicts on one metric, then those on the canary, each with its levels of the varied factors.
+def with_levels(
+    part: MatrixPart, judged: Judged, metric: str
+) -> Sequence[Sequence[tuple[list[str], Verdict]]]:
+    """The verdicts on one metric, then those on the canary, each with its levels of the varied
+    factors.
 
     The canary is the baseline, so factors that the baseline sets show ``canary``.
     """
     factors = varied(part)
     levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
     canary = {
-        name: ["canary" if factor in part.baseline else level for factor, level in zip(factors, own, strict=True)]
+        name: [
+            "canary" if factor in part.baseline else level
+            for factor, level in zip(factors, own, strict=True)
+        ]
         for name, own in levels.items()
     }
     return (
@@ -86,7 +99,9 @@ def with_levels(part: MatrixPart, judged: Judged, metric: str) -> Sequence[Seque
 
 
 def figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
-    """A verdict's figures as text, under the headings of FIGURES; ``log_rank``: with that p before the word."""
+    """A verdict's figures as text, under the headings of FIGURES; ``log_rank``: with that p before
+    the word.
+    """
     if isinstance(verdict, CensoredVerdict):
         *text, word = censored_figures(verdict, BLOCKS.too_few)
     else:
@@ -95,20 +110,34 @@ def figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
     return (*text, *([log_rank_text(verdict)] if log_rank else []), word)
 
 
-def figures_text(judgement: Judgement | None, word: str, n: str, lost: int, units: Units) -> Sequence[str]:
-    """The same for any comparison. ``lost``: runs or blocks that the environment took, where nothing can be judged.
+def figures_text(
+    judgement: Judgement | None, word: str, n: str, lost: int, units: Units
+) -> Sequence[str]:
+    """The same for any comparison. ``lost``: runs or blocks that the environment took, where
+    nothing can be judged.
 
-    A verdict of "no difference" has the smallest detectable effect with it, "too noisy" what would be needed.
+    A verdict of "no difference" has the smallest detectable effect with it, "too noisy" what would
+    be needed.
     """
     if judgement is None:
         return ("", "", n, "", f"{word} ({lost} {units.lost} lost)" if lost else word)
     effect, interval = judgement.effect, judgement.effect.interval
-    ends = [shown(effect.metric, end) for end in (interval.low, interval.high)] if interval else [units.too_few]
+    ends = (
+        [shown(effect.metric, end) for end in (interval.low, interval.high)]
+        if interval
+        else [units.too_few]
+    )
     if word == "no difference" and math.isfinite(effect.detectable):
         word = f"no difference (sees {shown(effect.metric, effect.detectable).lstrip('+')})"
     if word == "too noisy" and judgement.blocks_needed:
         word = f"too noisy (needs {judgement.blocks_needed} {units.needed})"
-    return (shown(effect.metric, effect.estimate), " … ".join(ends), n, p_text(judgement.adjusted_p), word)
+    return (
+        shown(effect.metric, effect.estimate),
+        " … ".join(ends),
+        n,
+        p_text(judgement.adjusted_p),
+        word,
+    )
 
 
 def wide_figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
@@ -118,44 +147,65 @@ def wide_figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
     if verdict.judgement is None or isinstance(verdict, CensoredVerdict):
         return (*text, "", *beside, word)
     effect = verdict.judgement.effect
-    seen = shown(effect.metric, effect.detectable).lstrip("+") if math.isfinite(effect.detectable) else ""
+    seen = (
+        shown(effect.metric, effect.detectable).lstrip("+")
+        if math.isfinite(effect.detectable)
+        else ""
+    )
     return (*text, seen, *beside, verdict.word if verdict.word == "no difference" else word)
 
 
 def margin_text(name: str, judged: Judged) -> str:
-    """The smallest difference that counts, and where that comes from; by workload where there are several."""
+    """The smallest difference that counts, and where that comes from; by workload where there are
+    several.
+    """
     verdicts = [each for each in judged.verdicts if each.metric == name]
     return margins_by_workload(verdicts, BLOCKS, judged.noise)
 
 
-def margins_by_workload(verdicts: Sequence[Verdict], units: Units, noise: Mapping[tuple[str, str], Noise]) -> str:
+def margins_by_workload(
+    verdicts: Sequence[Verdict], units: Units, noise: Mapping[tuple[str, str], Noise]
+) -> str:
     """The same for verdicts on one metric."""
     effects: dict[tuple[str, str], list[Effect]] = {}
     for each in verdicts:
         if each.judgement:
             effects.setdefault((each.workload, each.metric), []).append(each.judgement.effect)
-    texts = {load: _margins_text(found, units, *noise[load, name]) for (load, name), found in effects.items()}
+    texts = {
+        load: _margins_text(found, units, *noise[load, name])
+        for (load, name), found in effects.items()
+    }
     known = {load: text for load, text in texts.items() if text}
     return "; ".join(f"{load}: {text}" if len(known) > 1 else text for load, text in known.items())
 
 
 def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: float | None) -> str:
     """By blocks (or runs) where cells have lost some; empty where no difference can count."""
-    margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
+    margins = {
+        each.blocks: shown(each.metric, each.margin).lstrip("+")
+        for each in effects
+        if each.interval
+    }
     if not margins:
         return ""
-    ends = [f"{margins[blocks]} ({blocks} {units.counted})" for blocks in (max(margins), min(margins))]
+    ends = [
+        f"{margins[blocks]} ({blocks} {units.counted})" for blocks in (max(margins), min(margins))
+    ]
     known = "at least, noise unknown" if sd is None else f"{source}, sd {figure(sd, digits=3)}"
     text = " to ".join(ends) if len(margins) > 1 else next(iter(margins.values()))
     return f"smallest difference that counts: {text} ({known})"
 
 
-def calibrate_commands(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
-    """Commands that calibrate this host for these runs where it is not calibrated: one for each workload.
+def calibrate_commands(
+    part: MatrixPart, judged: Judged, records: Sequence[Record] = ()
+) -> list[str]:
+    """Commands that calibrate this host for these runs where it is not calibrated: one for each
+    workload.
 
     None for trials and for metrics that two runs of one server do not have.
     """
-    asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
+    # A file by its path.
+    asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}
     unknown = {
         load
         for (load, metric), (source, _) in judged.noise.items()
@@ -163,21 +213,37 @@ def calibrate_commands(part: MatrixPart, judged: Judged, records: Sequence[Recor
     }
     loads = unknown - beside_trials(records)
     words = sorted(asked.get(load, load) for load in loads)
-    return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
+    return [
+        f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}"
+        for word in words
+    ]
 
 
 def matrix_notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
-    """Notes on the figures: few trials, noise, marked blocks, what was left out or could not run."""
-    text = [*expected_notes(part, records), *trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
+    """Notes on the figures: few trials, noise, marked blocks, what was left out or could not
+    run.
+    """
+    text = [
+        *expected_notes(part, records),
+        *trial_notes(part, records),
+        *([LOG_RANK_TEXT] if any_open(judged) else []),
+    ]
     if judged.unfit:
         text.append("UNFIT: the canary, which is the baseline against itself, differs; no verdicts")
     if commands := calibrate_commands(part, judged, records):
-        text.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
+        text.append(
+            f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})"
+        )
     effects = [each.judgement.effect for each in judged.verdicts if each.judgement]
     unknown = dict.fromkeys(effect.metric.name for effect in effects if not effect.noise_known)
     if unknown:
-        text.append(f"no canary for {', '.join(unknown)}: the noise is unknown, so nothing is better or worse")
-    text += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_text(judged.unsteady).items()]
+        text.append(
+            f"no canary for {', '.join(unknown)}: the noise is unknown, so nothing is better or"
+            " worse"
+        )
+    text += [
+        f"not steady: {cell}: {changed}" for cell, changed in unsteady_text(judged.unsteady).items()
+    ]
     text += host_check_notes(part)
     text += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
     reasons: dict[str, list[str]] = {}
@@ -188,7 +254,9 @@ def matrix_notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = (
 
 
 def host_check_notes(part: MatrixPart) -> list[str]:
-    """One note for all blocks before which the machine was faster or slower than usual; none where it never was."""
+    """One note for all blocks before which the machine was faster or slower than usual; none where
+    it never was.
+    """
     blocks = [f"{block} ({off})" for block, off in marked_blocks(part.host_checks).items()]
     return [f"host check out of range before block {'; '.join(blocks)}"] if blocks else []
 
@@ -202,15 +270,19 @@ def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:
     for cell, changes in unsteady.items():
         known = [change for change in changes if change.kind == "step"] or changes
         words = {"drift": "drifts by ", "step": ""}
-        shifts = (f"{words[each.kind]}{each.share:+.0%} within block {each.block}" for each in known)
+        shifts = (
+            f"{words[each.kind]}{each.share:+.0%} within block {each.block}" for each in known
+        )
         text[cell] = f"tps, relative to its mean: {', '.join(shifts)}"
     return text
 
 
 def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """One line for each status and variant, or reason to skip: number of runs, their cells, the reason of the first.
+    """One line for each status and variant, or reason to skip: number of runs, their cells, the
+    reason of the first.
 
-    ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server connections: …``
+    ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server
+    connections: …``
     """
     variant_of = {cell.name: cell.variant for cell in part.cells}
     lost: dict[tuple[str, str], list[Record]] = {}
@@ -234,7 +306,9 @@ def asked_first(part: MatrixPart) -> bool:
 
 
 def processor_table(part: MatrixPart, records: Sequence[Record]) -> list[list[str]]:
-    """Headings, then for each cell with any figure its levels and one for each kind of node; empty without figures."""
+    """Headings, then for each cell with any figure its levels and one for each kind of node; empty
+    without figures.
+    """
     factors, data = varied(part), processor_data(part, records)
     rows = [
         [
@@ -247,10 +321,15 @@ def processor_table(part: MatrixPart, records: Sequence[Record]) -> list[list[st
     return [[*factors, *(name.partition("_")[0] for name in PROCESSOR_TIME)], *rows] if rows else []
 
 
-def processor_data(part: MatrixPart, records: Sequence[Record]) -> dict[str, dict[str, float | None]]:
+def processor_data(
+    part: MatrixPart, records: Sequence[Record]
+) -> dict[str, dict[str, float | None]]:
     """Processor time per transaction by cell and metric, null where there is no such figure."""
     found = {metric: middles(records, metric) for metric in PROCESSOR_TIME}
-    return {cell.name: {metric: found[metric].get(cell.name) for metric in PROCESSOR_TIME} for cell in part.cells}
+    return {
+        cell.name: {metric: found[metric].get(cell.name) for metric in PROCESSOR_TIME}
+        for cell in part.cells
+    }
 
 
 def middles(records: Iterable[Record], metric: str) -> dict[str, float]:
@@ -263,8 +342,12 @@ def middles(records: Iterable[Record], metric: str) -> dict[str, float]:
     return {cell: hodges_lehmann(found) for cell, found in values.items()}
 
 
-def verdict_data(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> dict[str, Any]:
-    """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's unit."""
+def verdict_data(
+    part: MatrixPart, judged: Judged, records: Sequence[Record] = ()
+) -> dict[str, Any]:
+    """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's
+    unit.
+    """
     return {
         "matrix": part.name,
         "question": part.question,
@@ -288,15 +371,19 @@ def unsteady_data(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, Any]:
 def noise_data(noise: Mapping[tuple[str, str], Noise]) -> list[dict[str, Any]]:
     """Where the margins come from, as JSON data: one entry for each workload and metric."""
     return [
-        {"workload": load, "metric": name, "from": source, "sd": sd} for (load, name), (source, sd) in noise.items()
+        {"workload": load, "metric": name, "from": source, "sd": sd}
+        for (load, name), (source, sd) in noise.items()
     ]
 
 
 def _data(verdict: Verdict) -> dict[str, Any]:
     text: dict[str, Any] = {
-        "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
+        "cell": verdict.cell,
+        "baseline": verdict.baseline,
+        "metric": verdict.metric,
+        "verdict": verdict.word,
         "missing_blocks": verdict.missing,
-    }  # fmt: skip
+    }
     censored = censored_data(verdict) if isinstance(verdict, CensoredVerdict) else {}
     return text | judgement_data(verdict.judgement, BLOCKS) | censored
 
@@ -306,12 +393,18 @@ def effect_data(effect: Effect | None) -> dict[str, Any]:
     found = effect and effect.interval
     return {
         "effect": effect.metric.shown(effect.estimate) if effect else None,
-        "interval_95": [effect.metric.shown(end) for end in (found.low, found.high)] if effect and found else None,
+        "interval_95": (
+            [effect.metric.shown(end) for end in (found.low, found.high)]
+            if effect and found
+            else None
+        ),
     }
 
 
 def judgement_data(judgement: Judgement | None, units: Units) -> dict[str, Any]:
-    """An effect, p, the effects that would count and that would have been detected; empty where nothing was judged."""
+    """An effect, p, the effects that would count and that would have been detected; empty where
+    nothing was judged.
+    """
     if judgement is None:
         return {}
     effect, display = judgement.effect, judgement.effect.metric.shown

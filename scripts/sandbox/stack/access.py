@@ -9,13 +9,17 @@ from sandbox.stack.engine import Docker, Feed
 from sandbox.stack.naming import name_option
 from sandbox.stack.stack import Stack
 
-_INTERRUPT = 'for each in /proc/[0-9]*; do grep -qs "$1" "$each/environ" && kill -INT "${each#/proc/}"; done'
+_INTERRUPT = (
+    'for each in /proc/[0-9]*; do grep -qs "$1" "$each/environ" && kill -INT "${each#/proc/}"; done'
+)
 _INTERRUPT_LIMIT_S = 10.0
 _SHELL = "command -v bash >/dev/null && exec bash; exec sh"
 
 
 def shell(stack: Stack, node: str) -> int:
-    """Opens a root shell in a node; returns its exit code. SandboxError: exit 2: unknown node, exit 4: not running."""
+    """Opens a root shell in a node; returns its exit code. SandboxError: exit 2: unknown node, exit
+    4: not running.
+    """
     return execute(stack, node, ["sh", "-c", _SHELL])
 
 
@@ -35,9 +39,14 @@ def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
 
 
 def hand_over_piped(
-    docker: Docker, container: str, argv: Sequence[str], feed: Feed | None = None, options: Sequence[str] = ()
+    docker: Docker,
+    container: str,
+    argv: Sequence[str],
+    feed: Feed | None = None,
+    options: Sequence[str] = (),
 ) -> int:
-    """Gives our input (or ``feed``) and output to a command in a container, as root; returns its exit code.
+    """Gives our input (or ``feed``) and output to a command in a container, as root; returns its
+    exit code.
 
     After a Ctrl-C, which ends only the engine's client, the command is interrupted too.
     """
@@ -46,6 +55,15 @@ def hand_over_piped(
     code = docker.hand_over(*words, container, *argv, feed=feed)
     if code == ExitCode.INTERRUPTED:
         docker.answer(
-            "exec", "--user", "0", container, "sh", "-c", _INTERRUPT, "sh", mark, timeout_s=_INTERRUPT_LIMIT_S
+            "exec",
+            "--user",
+            "0",
+            container,
+            "sh",
+            "-c",
+            _INTERRUPT,
+            "sh",
+            mark,
+            timeout_s=_INTERRUPT_LIMIT_S,
         )
     return code

@@ -13,7 +13,9 @@ _NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-veri
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The account for an entry point. ``file``: the option file that has its password; None: the user gives it."""
+    """The account for an entry point. ``file``: the option file that has its password; None: the
+    user gives it.
+    """
 
     user: str
     file: str | None
@@ -25,7 +27,8 @@ class Login:
 
 
 def login(stack: StackNodes, entry: EntryPoint, user: str | None = None) -> Login:
-    """The account of a user at an entry point; None: root on a server, the application's user elsewhere.
+    """The account of a user at an entry point; None: root on a server, the application's user
+    elsewhere.
 
     A proxy may know no other: ProxySQL and MaxScale have their own lists of users.
     """

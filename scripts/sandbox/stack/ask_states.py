@@ -1,4 +1,6 @@
-"""Asks every server of a running stack what state it is in, all at once; its log is read where that says more."""
+"""Asks every server of a running stack what state it is in, all at once; its log is read where that
+says more.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +21,9 @@ _NO_QUESTION = "no such question"
 
 @dataclass(frozen=True, slots=True)
 class StackLook:
-    """What the nodes of a stack say now: role and state of each server, and whether each node is ready."""
+    """What the nodes of a stack say now: role and state of each server, and whether each node is
+    ready.
+    """
 
     standings: Mapping[str, str | None]
     ready: Mapping[str, ReadyAnswer]
@@ -33,7 +37,10 @@ def repair_step(name: str) -> str:
 
 def rejoin_step(stack: StackNodes, node: str) -> str:
     """Who makes a server that follows nobody follow the writer again."""
-    return rejoining(stack, node) or f"make heal{name_option(stack.name)} REPAIR=1 makes it follow the writer"
+    return (
+        rejoining(stack, node)
+        or f"make heal{name_option(stack.name)} REPAIR=1 makes it follow the writer"
+    )
 
 
 def rejoining(stack: StackNodes, node: str) -> str:
@@ -61,7 +68,9 @@ def _states(
     standings: Mapping[str, str | None],
     ready: Mapping[str, ReadyAnswer],
 ) -> dict[str, ServerStatus]:
-    """Node → its state; without the servers of a stack that an earlier version of this tool started."""
+    """Node → its state; without the servers of a stack that an earlier version of this tool
+    started.
+    """
     groups: dict[int | None, dict[str, ServerFacts]] = {}
     for server in (each for each in stack.members if each.is_server):
         answer = answers.get(server.node)
@@ -85,12 +94,18 @@ def _with_helper(stack: StackNodes, node: str, state: ServerStatus) -> ServerSta
     return replace(state, reason=f"{state.reason}; {helper}", repair="wait") if helper else state
 
 
-def _facts(stack: StackNodes, server: Container, answer: ExecResult | None, role: str, said: str) -> ServerFacts:
+def _facts(
+    stack: StackNodes, server: Container, answer: ExecResult | None, role: str, said: str
+) -> ServerFacts:
     topology, members = server.about["topology"] or "single", server.about.get("members", 1)
     if not server.running:
         return ServerFacts(topology, members, death(stack.docker, server))
     if answer is None or answer.code:
-        error = said if answer is None or said.startswith("nothing listens") else answer.last_error or said
+        error = (
+            said
+            if answer is None or said.startswith("nothing listens")
+            else answer.last_error or said
+        )
         facts = ServerFacts(topology, members, error=error)
     else:
         status, channels = facts_from(answer.stdout)

@@ -1,4 +1,6 @@
-"""What runs in the client node: Python of ours, JSON in, JSON out; a load, until it is done or its time is over."""
+"""What runs in the client node: Python of ours, JSON in, JSON out; a load, until it is done or its
+time is over.
+"""
 
 import hashlib
 import json
@@ -17,25 +19,34 @@ TIMED_OUT = 124
 """Exit code of `timeout` for a command that it ended."""
 
 _SUPERVISOR = files(__package__).joinpath("client_supervisor.sh").read_text(encoding="utf-8")
-"""Ends the load when this process dies, however it dies: its input, which we hold open, ends then."""
+"""Ends the load when this process dies, however it dies: its input, which we hold open, ends
+then.
+"""
 
 
 def script_argv(package: str, module: str, *arguments: str) -> list[str]:
-    """Command that runs one of our modules in the client node, which has none of our files; it contains no secret."""
+    """Command that runs one of our modules in the client node, which has none of our files; it
+    contains no secret.
+    """
     source = files(package).joinpath(f"{module}.py").read_text(encoding="utf-8")
     return ["python3", "-c", source, *arguments]
 
 
 def ask_script(stack: RunningStack, client: str, package: str, module: str, request: Any) -> Any:
-    """Runs a shipped module with ``request`` as JSON on its input; returns its output, parsed as JSON.
+    """Runs a shipped module with ``request`` as JSON on its input; returns its output, parsed as
+    JSON.
 
     Raises SandboxError (exit 4) when it fails or prints something else.
     """
-    return answer_of(stack.run(client, script_argv(package, module), stdin=json.dumps(request)), client, module)
+    return answer_of(
+        stack.run(client, script_argv(package, module), stdin=json.dumps(request)), client, module
+    )
 
 
 def answer_of(result: ExecResult, client: str, module: str) -> Any:
-    """The JSON that a shipped module printed. Raises SandboxError (exit 4) when it failed or printed something else."""
+    """The JSON that a shipped module printed. Raises SandboxError (exit 4) when it failed or
+    printed something else.
+    """
     try:
         if result.code == 0:
             return json.loads(result.stdout)
@@ -53,7 +64,9 @@ def folder_of(contents: Mapping[str, str]) -> str:
 
 
 def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> None:
-    """Writes files (path → text) into their folder in the client node. Raises SandboxError (exit 4)."""
+    """Writes files (path → text) into their folder in the client node. Raises SandboxError (exit
+    4).
+    """
     request = {"folder": folder_of(contents), "files": dict(contents)}
     ask_script(stack, client, "sandbox.stack.in_client", "files", request)
 
@@ -67,10 +80,11 @@ def run_load(
     on_line: Callable[[str], None],
     logged: Callable[[str], bool] = lambda _: True,
 ) -> int:
-    """Runs ``argv`` in the client node; each line goes to ``on_line``, and to ``log`` where ``logged`` says so.
+    """Runs ``argv`` in the client node; each line goes to ``on_line``, and to ``log`` where
+    ``logged`` says so.
 
-    Returns its exit code: 124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends
-    the load first.
+    Returns its exit code: 124 when it did not end within ``seconds`` + OVERTIME_S. An exception,
+    Ctrl-C included, ends the load first.
     """
     command = ["sh", "-c", _SUPERVISOR, "load", str(seconds + OVERTIME_S), *argv]
     stream = stack.stream(client, command)
@@ -86,7 +100,9 @@ def run_load(
 
 
 def end_stream(stream: Stream, limit_s: float) -> None:
-    """Ends a command, if it is still running, by closing its input; our side of it after ``limit_s`` at the latest."""
+    """Ends a command, if it is still running, by closing its input; our side of it after
+    ``limit_s`` at the latest.
+    """
     stream.close_stdin()
     try:
         stream.wait(limit_s)

@@ -1,4 +1,6 @@
-"""The means to break and mend one node: signals, pauses, its network namespace, its limits. Implements the protocol."""
+"""The means to break and mend one node: signals, pauses, its network namespace, its limits.
+Implements the protocol.
+"""
 
 import io
 import json
@@ -17,8 +19,8 @@ from sandbox.stack.engine_facts import engine_facts
 from sandbox.stack.inventory import Container, helper_options
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
-# Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type, source. A Btrfs has a
-# device number of its own, which is not that of its disk.
+# Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type,
+# source. A Btrfs has a device number of its own, which is not that of its disk.
 _DEVICE = f"""\
 while read -r _ _ device _ at rest; do
   [ "$at" != {DATA_DIRECTORY} ] || {{ found=$device; source=${{rest##* - }}; }}
@@ -29,8 +31,8 @@ own=/sys/class/block/${{source##*/}}/dev
 printf '%s' "$found"
 """
 
-# runc tries for two seconds, then lets the container run again: with a process just starting in it, it may take more.
-# Source: https://github.com/opencontainers/runc/issues/2753
+# runc tries for two seconds, then lets the container run again: with a process just starting in it,
+# it may take more. Source: https://github.com/opencontainers/runc/issues/2753
 _UNFROZEN = "unable to freeze"
 _FREEZE_ATTEMPTS = 3
 
@@ -47,7 +49,9 @@ def death(docker: Docker, container: Container) -> str:
         return "gone"
     code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
     memory = ", out of memory" if state.get("OOMKilled") else ""
-    return f"{state['Status']}{code}{memory}" + (f": {state['Error']}" if state.get("Error") else "")
+    return f"{state['Status']}{code}{memory}" + (
+        f": {state['Error']}" if state.get("Error") else ""
+    )
 
 
 def _inspected(docker: Docker, container: str, template: str) -> Any:
@@ -76,22 +80,31 @@ def asking(statement: str) -> str:
     return f"""\
 client=$(command -v mariadb || command -v mysql) || {{ echo 'there is no client here' >&2; exit 1; }}
 exec "$client" --defaults-file=/sandbox/client.cnf -N -B -e {shlex.quote(statement)}
-"""
+"""  # noqa: E501
 
 
 class Control(NodeControl):
-    """One node of a stack on the engine, by its container's id, which stays the same whatever happens to it."""
+    """One node of a stack on the engine, by its container's id, which stays the same whatever
+    happens to it.
+    """
 
     def __init__(
-        self, docker: Docker, identity: Identity, container: Container, client_image: Callable[[], str]
+        self,
+        docker: Docker,
+        identity: Identity,
+        container: Container,
+        client_image: Callable[[], str],
     ) -> None:
-        """``client_image``: gives what a helper is made from; ``identity``: of the stack, to which it belongs."""
+        """``client_image``: gives what a helper is made from; ``identity``: of the stack, to which
+        it belongs.
+        """
         self.name, self.kind = container.node, container.kind  # type: ignore[assignment]
         docker = PatientDocker(docker)
         self._docker, self._identity, self._client_image = docker, identity, client_image
         self._id, self._container = container.id, container
         self._in_network = NodeHelper(docker, identity, container, "network", ["NET_ADMIN"])
-        # A data directory may be closed to all but its owner: root needs DAC_READ_SEARCH to open it.
+        # A data directory may be closed to all but its owner: root needs DAC_READ_SEARCH to open
+        # it.
         rights = ["NET_ADMIN", "SYS_ADMIN", "DAC_READ_SEARCH"]
         self._beside_disk = NodeHelper(docker, identity, container, "disk", rights)
         self._network = f"{identity.project}_stack"
@@ -100,7 +113,8 @@ class Control(NodeControl):
         return death(self._docker, self._container)
 
     def address(self) -> str | None:
-        return self._networks().get(self._network, {}).get("IPAddress") or None  # empty where it has ended
+        # Empty where it has ended.
+        return self._networks().get(self._network, {}).get("IPAddress") or None
 
     def signal(self, name: str) -> None:
         self._docker.ask("kill", "--signal", name, self._id)
@@ -121,16 +135,29 @@ class Control(NodeControl):
         self._docker.ask("start", self._id)
 
     def in_volumes(self, script: str) -> ExecResult:
-        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volumes-from", self._id]
-        return self._docker.answer("run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", script)
+        options = [
+            "--network",
+            "none",
+            *helper_options(self._identity),
+            "--user",
+            "0",
+            "--volumes-from",
+            self._id,
+        ]
+        return self._docker.answer(
+            "run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", script
+        )
 
     def empty_data(self) -> None:
         if not self.state().startswith(("exited", "created")):
             known = f"its container is {self.state()}"
-            raise MachineError(f"the data directory of {self.name} is in use", known, "try: make ps")
+            raise MachineError(
+                f"the data directory of {self.name} is in use", known, "try: make ps"
+            )
         if (answer := self.in_volumes(_EMPTYING)).code:
             raise RefusedError(("run", _EMPTYING), answer)
-        # It renews the passwords of a restored directory, and would fail in a new one, which has the right ones.
+        # It renews the passwords of a restored directory, and would fail in a new one, which has
+        # the right ones.
         self._docker.ask("cp", "-", f"{self._id}:/", stdin=_empty_file(ROTATION_SQL))
 
     def disconnect(self) -> None:
@@ -138,7 +165,9 @@ class Control(NodeControl):
         self._bring(lambda: not self._is_connected(), *argv)
 
     def connect(self) -> None:
-        self._bring(self._is_connected, "network", "connect", "--alias", self.name, self._network, self._id)
+        self._bring(
+            self._is_connected, "network", "connect", "--alias", self.name, self._network, self._id
+        )
 
     def limits(self) -> Limits:
         known = self._inspect("{{json .HostConfig}}") or {}
@@ -159,7 +188,9 @@ class Control(NodeControl):
         self._docker.ask("update", f"--cpu-shares={round(weight * CPU_SHARES)}", self._id)
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
-        return self._docker.answer("exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s)
+        return self._docker.answer(
+            "exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s
+        )
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
         return self.execute(asking(statement), timeout_s)
@@ -171,19 +202,33 @@ class Control(NodeControl):
         return self._beside_disk.run(script, timeout_s, self._client_image, self._data_mounts)
 
     def _data_mounts(self) -> list[str]:
-        """Mounts the volume of the data directory at /data. Raises SandboxError (exit 4) where there is none."""
+        """Mounts the volume of the data directory at /data. Raises SandboxError (exit 4) where
+        there is none.
+        """
         mounts = self._inspect("{{json .Mounts}}") or []
         own = [each for each in mounts if each["Destination"] == DATA_DIRECTORY]
         volumes = [each["Name"] for each in own if each["Type"] == "volume"]
         if not volumes:
-            raise MachineError(f"{self.name} has no volume for its data directory", DATA_DIRECTORY, "try: make ps")
+            raise MachineError(
+                f"{self.name} has no volume for its data directory", DATA_DIRECTORY, "try: make ps"
+            )
         return [f"type=volume,source={volumes[0]},target=/data"]
 
     def write_limit(self, bytes_per_s: int | None) -> None:
         device = self._device()
-        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volume", CONTROL_GROUPS]
+        options = [
+            "--network",
+            "none",
+            *helper_options(self._identity),
+            "--user",
+            "0",
+            "--volume",
+            CONTROL_GROUPS,
+        ]
         words = ["-c", WRITE_LIMIT, "limit", self._id, device, str(bytes_per_s or "")]
-        answer = self._docker.answer("run", "--rm", *options, "--entrypoint", "bash", self._client_image(), *words)
+        answer = self._docker.answer(
+            "run", "--rm", *options, "--entrypoint", "bash", self._client_image(), *words
+        )
         if answer.code:
             raise self._unlimited(answer.last_error or f"exit code {answer.code}")
 
@@ -197,13 +242,17 @@ class Control(NodeControl):
         return answer.stdout.strip()
 
     def _unlimited(self, reason: str) -> MachineError:
-        return MachineError(f"the writes of {self.name} cannot be limited", reason, "try: make doctor")
+        return MachineError(
+            f"the writes of {self.name} cannot be limited", reason, "try: make doctor"
+        )
 
     def release(self) -> None:
         remove_helpers(self._docker, self._beside_disk, self._in_network)
 
     def _bring(self, is_so: Callable[[], bool], *argv: str) -> None:
-        """Runs a command at once, without a look before; a refusal is harmless where all is as it should be."""
+        """Runs a command at once, without a look before; a refusal is harmless where all is as it
+        should be.
+        """
         for _ in range(_FREEZE_ATTEMPTS):
             answer = self._docker.answer(*argv)
             if _UNFROZEN not in answer.stderr:
@@ -227,7 +276,9 @@ class Control(NodeControl):
 ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
 """What the engine says of a container that is gone."""
 LIFE_S = 900
-"""How long a helper lives after its last script began: where whoever started it is killed, nobody removes it."""
+"""How long a helper lives after its last script began: where whoever started it is killed, nobody
+removes it.
+"""
 _NOTE_USE = "kill -s USR1 1; "
 
 
@@ -247,42 +298,83 @@ done
 
 
 class NodeHelper:
-    """Started by its first script. Of all that root may do, it may do what its capabilities say, and nothing else."""
+    """Started by its first script. Of all that root may do, it may do what its capabilities say,
+    and nothing else.
+    """
 
     def __init__(
-        self, docker: Docker, identity: Identity, container: Container, purpose: str, capabilities: Sequence[str]
+        self,
+        docker: Docker,
+        identity: Identity,
+        container: Container,
+        purpose: str,
+        capabilities: Sequence[str],
     ) -> None:
         """``purpose``: distinguishes the helpers of one node, in their names."""
         self.name = f"{identity.project}-{container.node}-{purpose}"
         self._docker, self._node = docker, container.id
-        self._options = ["--name", self.name, *helper_options(identity, node=f"{container.node}-{purpose}")]
-        self._options += ["--network", f"container:{container.id}", "--user", "0", "--cap-drop", "ALL"]
+        self._options = [
+            "--name",
+            self.name,
+            *helper_options(identity, node=f"{container.node}-{purpose}"),
+        ]
+        self._options += [
+            "--network",
+            f"container:{container.id}",
+            "--user",
+            "0",
+            "--cap-drop",
+            "ALL",
+        ]
         self._options += [word for each in capabilities for word in ("--cap-add", each)]
 
     def run(
-        self, script: str, timeout_s: float, image: Callable[[], str], mounts: Callable[[], Sequence[str]] = tuple
+        self,
+        script: str,
+        timeout_s: float,
+        image: Callable[[], str],
+        mounts: Callable[[], Sequence[str]] = tuple,
     ) -> ExecResult:
-        """Runs ``bash -c script``; ``image`` and ``mounts`` (as ``--mount`` takes them) are asked for its start only.
+        """Runs ``bash -c script``; ``image`` and ``mounts`` (as ``--mount`` takes them) are asked
+        for its start only.
 
         Raises RefusedError where it does not start, TimeoutError past ``timeout_s``.
         """
         if not self.runs():
             remove_helpers(self._docker, self)
             self._start(image(), mounts())
-        return self._docker.answer("exec", self.name, "bash", "-c", _NOTE_USE + script, timeout_s=timeout_s)
+        return self._docker.answer(
+            "exec", self.name, "bash", "-c", _NOTE_USE + script, timeout_s=timeout_s
+        )
 
     def runs(self) -> bool:
-        """Whether there is one in the namespace that the node has now, or had last: each start makes another one."""
+        """Whether there is one in the namespace that the node has now, or had last: each start
+        makes another one.
+        """
         template = "{{.State.Running}} {{.State.StartedAt}}"
-        lines = self._docker.answer("inspect", "--format", template, self._node, self.name).stdout.splitlines()
+        lines = self._docker.answer(
+            "inspect", "--format", template, self._node, self.name
+        ).stdout.splitlines()
         if len(lines) < 2:
             return False
         (_, began), (running, helper_began) = (line.split() for line in lines)
-        return running == "true" and datetime.fromisoformat(helper_began) > datetime.fromisoformat(began)
+        return running == "true" and datetime.fromisoformat(helper_began) > datetime.fromisoformat(
+            began
+        )
 
     def _start(self, image: str, mounts: Sequence[str]) -> None:
         options = [*self._options, *(word for each in mounts for word in ("--mount", each))]
-        argv = ("run", "--detach", "--rm", *options, "--entrypoint", "bash", image, "-c", living(LIFE_S))
+        argv = (
+            "run",
+            "--detach",
+            "--rm",
+            *options,
+            "--entrypoint",
+            "bash",
+            image,
+            "-c",
+            living(LIFE_S),
+        )
         answer = self._docker.answer(*argv)
         if answer.code and not self.runs():  # another command may be quicker
             raise RefusedError(argv, answer)

@@ -1,7 +1,9 @@
-"""Makes a stack's containers: Compose creates them, each gets its files as one archive, and all start at once.
+"""Makes a stack's containers: Compose creates them, each gets its files as one archive, and all
+start at once.
 
-Compose itself would copy every file of ``configs`` into its container with a separate call, and an engine before 23
-starts a process for each (80 ms of CPU). The files and their paths are the same either way.
+Compose itself would copy every file of ``configs`` into its container with a separate call, and an
+engine before 23 starts a process for each (80 ms of CPU). The files and their paths are the same
+either way.
 """
 
 import csv
@@ -29,14 +31,29 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     """
     services = {name: {**body, "configs": []} for name, body in document["services"].items()}
     text = compose_text({**document, "services": services, "configs": {}})
-    argv = ("compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull",
-            "never")  # fmt: skip
-    # On an interrupt we wait for it: the engine would finish its work only after a removal has looked.
+    argv = (
+        "compose",
+        "--progress",
+        "quiet",
+        "-p",
+        project,
+        "-f",
+        "-",
+        "up",
+        "--no-start",
+        "--no-build",
+        "--pull",
+        "never",
+    )
+    # On an interrupt we wait for it: the engine would finish its work only after a removal has
+    # looked.
     side_by_side(docker, {argv: text}, lock, ended_on_interrupt=False)
 
 
 def volume_labels(document: Mapping[str, Any], project: str, name: str) -> dict[str, str]:
-    """The labels of a volume, those of Compose included: it takes a volume with them for its own."""
+    """The labels of a volume, those of Compose included: it takes a volume with them for its
+    own.
+    """
     own = document["volumes"][name]["labels"].items()
     labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
     return labels | {"com.docker.compose.project": project, "com.docker.compose.volume": name}
@@ -55,30 +72,41 @@ def mount_words(volume: str, target: str, labels: Mapping[str, str]) -> str:
     fields = ["type=volume", f"source={volume}", f"target={target}"]
     fields += [f"volume-label={key}={value}" for key, value in labels.items()]
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(fields)  # the format that the client reads: a path may contain a comma
+    # The format that the client reads: a path may contain a comma.
+    csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()
 
 
-def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:
+def fill(
+    docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int
+) -> None:
     """Copies every container's files into it, all at once. Raises RefusedError."""
     now = int(time.time())
-    commands: Commands = {("cp", "-", f"{each.id}:/"): node_archive(document, each.node, now) for each in containers}
+    commands: Commands = {
+        ("cp", "-", f"{each.id}:/"): node_archive(document, each.node, now) for each in containers
+    }
     side_by_side(docker, commands, lock)
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     """Starts every container, those of a wave at once. Raises RefusedError.
 
-    Servers come first, since they take longest to become ready. A replica comes after its source: if it were ready
-    first, it would find no source and retry a whole second later.
+    Servers come first, since they take longest to become ready. A replica comes after its source:
+    if it were ready first, it would find no source and retry a whole second later.
     """
-    servers = [[each for each in containers if each.kind == kind] for kind in ("database", "replica")]
+    servers = [
+        [each for each in containers if each.kind == kind] for kind in ("database", "replica")
+    ]
     for wave in [*servers, [each for each in containers if not each.is_server]]:
         side_by_side(docker, dict.fromkeys(("start", each.id) for each in wave), lock)
 
 
-def side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:
-    """Runs commands to completion; after an interrupt they hold the lock no longer than they must. RefusedError."""
+def side_by_side(
+    docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True
+) -> None:
+    """Runs commands to completion; after an interrupt they hold the lock no longer than they must.
+    RefusedError.
+    """
     group = CommandGroup()
 
     def run(argv: tuple[str, ...]) -> ExecResult | None:
@@ -97,7 +125,9 @@ def side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interru
 
 
 def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> str:
-    """The files of a service's ``configs`` as a tar archive with modes and owners; it is text, like the files."""
+    """The files of a service's ``configs`` as a tar archive with modes and owners; it is text, like
+    the files.
+    """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for mount in document["services"][node].get("configs", []):

@@ -1,7 +1,9 @@
-"""Disks of their own for data directories: file systems in one volume of the stack, each on a loop device.
+"""Disks of their own for data directories: file systems in one volume of the stack, each on a loop
+device.
 
-The engine mounts such a data directory when its container starts, and unmounts it when the container has ended. A loop
-device has the stack's project in its name, so that it is found whatever was killed while it was made.
+The engine mounts such a data directory when its container starts, and unmounts it when the
+container has ended. A loop device has the stack's project in its name, so that it is found whatever
+was killed while it was made.
 """
 
 import json
@@ -21,15 +23,21 @@ Volume = tuple[str, str, str]
 _IMAGE = "sandbox.image"
 """Label of the volume with the disks: the image whose tools made them, and detach them."""
 _DEVICES = ("--device-cgroup-rule", "b 7:* rwm", "--device-cgroup-rule", "c 10:237 rwm")
-"""Loop devices and their control device, which the helper makes in its own /dev. Source: Linux, devices.txt."""
+"""Loop devices and their control device, which the helper makes in its own /dev. Source: Linux,
+devices.txt.
+"""
 _TOOL = files(__package__).joinpath("in_helper", "loop_disks.py").read_text(encoding="utf-8")
 
 
-def make_disks(docker: Docker, document: Mapping[str, Any], identity: Identity, image: str, lock: int) -> None:
-    """Makes the disks that a Compose file's volumes ask for, and these volumes; nothing where none does.
+def make_disks(
+    docker: Docker, document: Mapping[str, Any], identity: Identity, image: str, lock: int
+) -> None:
+    """Makes the disks that a Compose file's volumes ask for, and these volumes; nothing where none
+    does.
 
-    ``lock``: descriptor of the stack's lock, which a client that outlives us keeps. ``image``: the client's.
-    Raises SandboxError (exit 4) where the engine's kernel has no loop devices or not this file system.
+    ``lock``: descriptor of the stack's lock, which a client that outlives us keeps. ``image``: the
+    client's. Raises SandboxError (exit 4) where the engine's kernel has no loop devices or not this
+    file system.
     """
     wanted = {name: body[DISK] for name, body in document["volumes"].items() if DISK in body}
     if not wanted:
@@ -41,16 +49,26 @@ def make_disks(docker: Docker, document: Mapping[str, Any], identity: Identity, 
     run = _helper(identity, image, request, "--mount", mount)
     answer = docker.begin(*run, pass_fds=(lock,)).answer()
     if answer.code:
-        what = f"DISK={next(iter(wanted.values()))}: the data directories get no disks of their own here"
-        step = "try: make doctor   (says whether there are loop devices; make up without DISK needs none)"
+        what = (
+            f"DISK={next(iter(wanted.values()))}: the data directories get no disks of their own"
+            " here"
+        )
+        step = (
+            "try: make doctor   (says whether there are loop devices; make up without DISK needs"
+            " none)"
+        )
         raise MachineError(what, answer.last_error or f"exit code {answer.code}", step)
     devices: Mapping[str, str] = json.loads(answer.stdout)
-    creations = [_creation(document, identity.project, name, kind, device) for name, device in devices.items()]
+    creations = [
+        _creation(document, identity.project, name, kind, device)
+        for name, device in devices.items()
+    ]
     side_by_side(docker, dict.fromkeys(creations), lock)
 
 
 def flush_disks(docker: Docker, servers: Sequence[Container]) -> None:
-    """Writes to each disk what was copied there until now: a loss of power takes no data directory just made.
+    """Writes to each disk what was copied there until now: a loss of power takes no data directory
+    just made.
 
     Raises SandboxError (exit 4) where the engine refuses.
     """
@@ -60,7 +78,9 @@ def flush_disks(docker: Docker, servers: Sequence[Container]) -> None:
         each.output()
 
 
-def _creation(document: Mapping[str, Any], project: str, name: str, kind: str, device: str) -> tuple[str, ...]:
+def _creation(
+    document: Mapping[str, Any], project: str, name: str, kind: str, device: str
+) -> tuple[str, ...]:
     """The command that makes a volume of a device."""
     labels = label_options(volume_labels(document, project, name))
     options = ("--driver", "local", "--opt", f"type={kind}", "--opt", f"device={device}")
@@ -74,7 +94,8 @@ def disks_among(volumes: Sequence[Volume]) -> tuple[list[Volume], list[Volume]]:
 
 
 def remove_disks(docker: Docker, volume: Volume) -> str:
-    """Detaches the loop devices of a stack, whose other volumes are gone, and removes the disks; the problem, if any.
+    """Detaches the loop devices of a stack, whose other volumes are gone, and removes the disks;
+    the problem, if any.
 
     The volume stays until no device is left: by it the next attempt knows that there may be some.
     """
@@ -90,9 +111,20 @@ def remove_disks(docker: Docker, volume: Volume) -> str:
     return ""
 
 
-def _helper(owner: Identity, image: str, request: Mapping[str, Any], *options: str) -> tuple[str, ...]:
+def _helper(
+    owner: Identity, image: str, request: Mapping[str, Any], *options: str
+) -> tuple[str, ...]:
     """The command that runs the tool; of all that root may do, it may make device nodes alone."""
-    own = ("run", "--rm", "--pull", "never", "--network", "none", *helper_options(owner, node="disks"), *options)
+    own = (
+        "run",
+        "--rm",
+        "--pull",
+        "never",
+        "--network",
+        "none",
+        *helper_options(owner, node="disks"),
+        *options,
+    )
     rights = ("--user", "0", "--cap-drop", "ALL", "--cap-add", "MKNOD", *_DEVICES)
     return (*own, *rights, "--entrypoint", "python3", image, "-c", _TOOL, json.dumps(request))
 

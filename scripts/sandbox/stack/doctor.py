@@ -1,4 +1,6 @@
-"""`make doctor`: every prerequisite with its state and the fix; some are tested in short-lived containers."""
+"""`make doctor`: every prerequisite with its state and the fix; some are tested in short-lived
+containers.
+"""
 
 import shutil
 import threading
@@ -45,7 +47,10 @@ _KERNEL_PATIENCE_S = 20.0
 _ABILITIES = {
     "netem": ("delay and jitter", "modprobe sch_netem, or a kernel that has it"),
     "tbf": ("bandwidth limits", "modprobe sch_tbf, or a kernel that has it"),
-    "iptables": ("network partitions", "modprobe ip_tables iptable_filter, or a kernel that has them"),
+    "iptables": (
+        "network partitions",
+        "modprobe ip_tables iptable_filter, or a kernel that has them",
+    ),
     "write-limit": (
         "slow disks",
         "a kernel with CONFIG_BLK_DEV_THROTTLING, and an engine that uses its control groups",
@@ -54,7 +59,10 @@ _ABILITIES = {
 }
 _NO_IMAGE = "the client image is missing"
 # LOOP_CTL_GET_FREE (linux/loop.h) answers the number of a free loop device.
-_LOOP = "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82))"
+_LOOP = (
+    "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR),"
+    " 0x4C82))"
+)
 
 
 class KernelProbe:
@@ -65,7 +73,15 @@ class KernelProbe:
         self._pending: tuple[Pending, ...] = ()
         if image is not None:
             owner = identity("doctor")
-            run = ["run", "--rm", "--network", "none", *helper_options(owner), "--device", "/dev/loop-control"]
+            run = [
+                "run",
+                "--rm",
+                "--network",
+                "none",
+                *helper_options(owner),
+                "--device",
+                "/dev/loop-control",
+            ]
             loop = docker.begin(*run, "--entrypoint", "python3", image, "-c", _LOOP)
             self._pending = (begin_trying(docker, image, owner), loop)
 
@@ -87,7 +103,11 @@ class KernelProbe:
         if name not in self._answers:
             return Check(name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images")
         can, text = self._answers[name]
-        return Check(name, "ok", purpose) if can else Check(name, "warning", f"no {purpose}: {text}", fix)
+        return (
+            Check(name, "ok", purpose)
+            if can
+            else Check(name, "warning", f"no {purpose}: {text}", fix)
+        )
 
     @cached_property
     def _answers(self) -> dict[str, tuple[bool, str]]:
@@ -102,7 +122,8 @@ _REACH_PATIENCE_S = 30.0
 _LISTENER, _PORT = "listener", "3306"
 _LISTEN = files(__package__).joinpath("in_client", "listen.py").read_text(encoding="utf-8")
 _NETWORK_FIX = (
-    "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the bridge firewall"
+    "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the"
+    " bridge firewall"
 )
 _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
@@ -114,7 +135,9 @@ def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Chec
     All are removed on exit. ``image`` None: the client image is missing, nothing is tested.
     """
     if image is None:
-        yield lambda: Check("network", "unknown", f"{_NO_IMAGE} (containers reach one another)", "make images")
+        yield lambda: Check(
+            "network", "unknown", f"{_NO_IMAGE} (containers reach one another)", "make images"
+        )
         return
     owner = identity("doctor")
     labels, network = helper_options(owner), f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
@@ -125,12 +148,16 @@ def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Chec
         if made.code:
             yield lambda: _reached(made.stderr.strip())
         else:
-            listener = docker.stream(*run, "--network-alias", _LISTENER, image, "-c", _LISTEN, _PORT)
+            listener = docker.stream(
+                *run, "--network-alias", _LISTENER, image, "-c", _LISTEN, _PORT
+            )
             yield lambda: _reached(_failure(docker, listener, (*run, image, "-c", _CALL)))
     finally:
         if listener is not None:
             listener.kill()
-        there = docker.answer("ps", "--all", "--quiet", "--filter", f"network={network}").stdout.split()
+        there = docker.answer(
+            "ps", "--all", "--quiet", "--filter", f"network={network}"
+        ).stdout.split()
         if there:  # a container may outlive its client
             docker.answer("rm", "--force", *there)
         docker.answer("network", "rm", network)
@@ -141,7 +168,8 @@ def _failure(docker: Docker, listener: CommandStream, call: Sequence[str]) -> st
     bound = threading.Timer(_REACH_PATIENCE_S, listener.kill)
     bound.start()
     try:
-        said = next(listener.lines(), "").strip()  # empty where it ends, or is ended, without output
+        # Empty where it ends, or is ended, without output.
+        said = next(listener.lines(), "").strip()
     finally:
         bound.cancel()
     if said != "listening":
@@ -153,7 +181,9 @@ def _failure(docker: Docker, listener: CommandStream, call: Sequence[str]) -> st
 def _reached(failure: str | None) -> Check:
     if failure is None:
         return Check("network", "ok", "containers of a private network reach one another by name")
-    return Check("network", "missing", f"containers do not reach one another: {failure}", _NETWORK_FIX)
+    return Check(
+        "network", "missing", f"containers do not reach one another: {failure}", _NETWORK_FIX
+    )
 
 
 def examine(docker: Docker) -> list[Check]:
@@ -169,7 +199,12 @@ def examine(docker: Docker) -> list[Check]:
     with reach_probe(docker, client_image) as reach:
         compose = docker.answer("compose", "version", "--short")
         checks = [
-            _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
+            _floor(
+                "engine",
+                info["ServerVersion"],
+                ENGINE_FLOOR,
+                f"{info['OperatingSystem']}, {info['Architecture']}",
+            ),
             _floor("compose", compose.stdout.strip() if compose.code == 0 else "", COMPOSE_FLOOR),
             _registry(docker),
             _images(available.local),
@@ -182,13 +217,21 @@ def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
     detail = f"{version}{', ' + more if more else ''} (minimum {floor})"
     if version and at_least(version, floor):
         return Check(name, "ok", detail)
-    return Check(name, "missing", detail if version else "missing", "scripts/bootstrap, or install a newer Docker")
+    return Check(
+        name,
+        "missing",
+        detail if version else "missing",
+        "scripts/bootstrap, or install a newer Docker",
+    )
 
 
 def _registry(docker: Docker) -> Check:
     if registry_reachable(docker):
         return Check("registry", "ok", "the engine reaches its registry")
-    fix = "none needed for images that are built here (make profiles); else check its network or proxy"
+    fix = (
+        "none needed for images that are built here (make profiles); else check its network or"
+        " proxy"
+    )
     return Check("registry", "warning", "the engine does not reach its registry within 2 s", fix)
 
 
@@ -202,7 +245,9 @@ def _client_image(local: frozenset[str]) -> str | None:
 def _images(local: frozenset[str]) -> Check:
     wanted = series_builds(load_library().catalog)
     missing = [alias for alias in wanted if alias not in local]
-    detail = f"{len(wanted) - len(missing)} of {len(wanted)} images that are built here are up to date"
+    detail = (
+        f"{len(wanted) - len(missing)} of {len(wanted)} images that are built here are up to date"
+    )
     if not missing:
         return Check("images", "ok", detail)
     detail += f"; missing or outdated: {', '.join(missing)}"
@@ -225,23 +270,43 @@ def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
     memory_mb = available_memory_mb(info)
     return [
         _amount("disk", disk_mb, DISK_LOW_MB, "docker system df   (shows what uses it)"),
-        _amount("memory", memory_mb, MEMORY_LOW_MB, "make ps, then make down NAME=… for stacks that you do not need"),
-        Check("cgroup", "ok", f"version {info.get('CgroupVersion') or '1'}, storage driver {info['Driver']}"),
+        _amount(
+            "memory",
+            memory_mb,
+            MEMORY_LOW_MB,
+            "make ps, then make down NAME=… for stacks that you do not need",
+        ),
+        Check(
+            "cgroup",
+            "ok",
+            f"version {info.get('CgroupVersion') or '1'}, storage driver {info['Driver']}",
+        ),
         _governor(probe.governor()),
     ]
 
 
 def _amount(name: str, megabytes: int | None, low: int, fix: str) -> Check:
     if megabytes is None:
-        return Check(name, "unknown", "not visible from here", "make images   (a container can then check it)")
+        return Check(
+            name,
+            "unknown",
+            "not visible from here",
+            "make images   (a container can then check it)",
+        )
     state: CheckState = "ok" if megabytes >= low else "warning"
     return Check(name, state, f"{megabytes / 1024:.1f} GiB free", "" if state == "ok" else fix)
 
 
 def _governor(governor: str | None) -> Check:
     if governor is None:
-        return Check("governor", "unknown", "the kernel shows none: the host of the virtual machine decides")
+        return Check(
+            "governor", "unknown", "the kernel shows none: the host of the virtual machine decides"
+        )
     if governor == "performance":
         return Check("governor", "ok", governor)
-    fix = "cpupower frequency-set -g performance" if shutil.which("cpupower") else "set the governor to 'performance'"
+    fix = (
+        "cpupower frequency-set -g performance"
+        if shutil.which("cpupower")
+        else "set the governor to 'performance'"
+    )
     return Check("governor", "warning", f"{governor}: results vary with the clock frequency", fix)

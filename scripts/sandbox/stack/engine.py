@@ -1,8 +1,9 @@
-"""The only access to the engine: the user's own `docker` client as a subprocess; failures are three-line errors.
+"""The only access to the engine: the user's own `docker` client as a subprocess; failures are
+three-line errors.
 
-The client instead of a library, because contexts, Docker Desktop and ssh hosts then work exactly as in the user's own
-`docker`; python-on-whales costs 0.39 s of import before the first progress line and hides what we need: a Compose file
-on standard input, a streaming exec, separate process groups.
+The client instead of a library, because contexts, Docker Desktop and ssh hosts then work exactly as
+in the user's own `docker`; python-on-whales costs 0.39 s of import before the first progress line
+and hides what we need: a Compose file on standard input, a streaming exec, separate process groups.
 """
 
 import codecs
@@ -28,13 +29,17 @@ _PATIENCE_S = 5.0
 class Pending:
     """A running client command in its own process group: Ctrl-C in the terminal reaches only us."""
 
-    def __init__(self, argv: Sequence[str], process: "subprocess.Popen[str]", stdin: str | None) -> None:
+    def __init__(
+        self, argv: Sequence[str], process: "subprocess.Popen[str]", stdin: str | None
+    ) -> None:
         self.argv = argv
         self._process = process
         self._stdin = stdin
 
     def answer(self, timeout_s: float | None = None) -> ExecResult:
-        """Waits for the end. TimeoutError past ``timeout_s``; this ends the client, as does Ctrl-C."""
+        """Waits for the end. TimeoutError past ``timeout_s``; this ends the client, as does
+        Ctrl-C.
+        """
         try:
             stdout, stderr = self._process.communicate(self._stdin, timeout_s)
         except subprocess.TimeoutExpired as late:
@@ -46,7 +51,9 @@ class Pending:
         return ExecResult(self._process.returncode, stdout, stderr)
 
     def answer_within(self, timeout_s: float) -> ExecResult:
-        """Like `answer`, but one that comes too late is a failure like any other, with exit code 124."""
+        """Like `answer`, but one that comes too late is a failure like any other, with exit code
+        124.
+        """
         try:
             return self.answer(timeout_s)
         except TimeoutError as late:
@@ -99,15 +106,25 @@ class CommandStream(Stream):
         _end_group(self._process)
 
 
-def begin_stream(argv: Sequence[str], stdin: bool = False, variables: Mapping[str, str] | None = None) -> CommandStream:
-    """Starts a command of this machine; ``stdin``: its input is a pipe. ``variables``: environment besides ours."""
+def begin_stream(
+    argv: Sequence[str], stdin: bool = False, variables: Mapping[str, str] | None = None
+) -> CommandStream:
+    """Starts a command of this machine; ``stdin``: its input is a pipe. ``variables``: environment
+    besides ours.
+    """
     source = subprocess.PIPE if stdin else subprocess.DEVNULL
     environment = {**os.environ, **(variables or {})}
-    return CommandStream(_popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment))
+    return CommandStream(
+        _popen(
+            argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        )
+    )
 
 
 class CommandGroup:
-    """Commands that threads begin: only the main thread gets an interrupt, so every one that has begun is recorded."""
+    """Commands that threads begin: only the main thread gets an interrupt, so every one that has
+    begun is recorded.
+    """
 
     def __init__(self) -> None:
         self._begun: list[Pending | CommandStream] = []
@@ -131,15 +148,37 @@ class CommandGroup:
 
 
 _KNOWN_PROBLEMS = (
-    (("permission denied while trying to connect",), "this user has no permission to access the Docker engine", None,
-     'try: sudo usermod -aG docker "$USER"   (then log in again)'),
-    (("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
-      "failed to connect to the docker API"), "the Docker engine does not answer", None, "try: make doctor"),
-    (("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'"),
-     "this docker client has no Compose v2", "2.23.1 or newer is required",
-     "try: scripts/bootstrap   (installs the plugin)"),
-)  # fmt: skip
-"""What the client says → what is wrong, what would be right (None: the client's last line), the next step."""
+    (
+        ("permission denied while trying to connect",),
+        "this user has no permission to access the Docker engine",
+        None,
+        'try: sudo usermod -aG docker "$USER"   (then log in again)',
+    ),
+    (
+        (
+            "Cannot connect to the Docker daemon",
+            "error during connect",
+            "Is the docker daemon running",
+            "failed to connect to the docker API",
+        ),
+        "the Docker engine does not answer",
+        None,
+        "try: make doctor",
+    ),
+    (
+        (
+            "is not a docker command",
+            "unknown command: docker compose",
+            "unknown shorthand flag: 'p'",
+        ),
+        "this docker client has no Compose v2",
+        "2.23.1 or newer is required",
+        "try: scripts/bootstrap   (installs the plugin)",
+    ),
+)
+"""What the client says → what is wrong, what would be right (None: the client's last line), the
+next step.
+"""
 
 
 class RefusedError(MachineError):
@@ -166,7 +205,9 @@ class Docker:
         pipes = {"stdin": source, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return Pending(argv, _popen(["docker", *argv], pass_fds=pass_fds, **pipes), stdin)
 
-    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
+    def answer(
+        self, *argv: str, stdin: str | None = None, timeout_s: float | None = None
+    ) -> ExecResult:
         """Runs a command to its end, whatever its exit code. TimeoutError past ``timeout_s``."""
         return self.begin(*argv, stdin=stdin).answer(timeout_s)
 
@@ -175,7 +216,9 @@ class Docker:
         return self.begin(*argv, stdin=stdin).output(timeout_s)
 
     def into(self, file: IO[bytes], *argv: str, with_errors: bool = False) -> ExecResult:
-        """Runs a command to its end; its output goes to a file, byte by byte. ``with_errors``: standard error too."""
+        """Runs a command to its end; its output goes to a file, byte by byte. ``with_errors``:
+        standard error too.
+        """
         errors = subprocess.STDOUT if with_errors else subprocess.PIPE
         process = _popen(["docker", *argv], stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
         return Pending(argv, process, None).answer()
@@ -185,10 +228,11 @@ class Docker:
         return begin_stream(["docker", *argv], stdin)
 
     def hand_over(self, *argv: str, feed: Feed | None = None) -> int:
-        """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends.
+        """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command
+        until it ends.
 
-        ``feed``: its input instead of ours; asked for once the command has begun. Returns its exit code; 130 after a
-        Ctrl-C, for which the client has 0.
+        ``feed``: its input instead of ours; asked for once the command has begun. Returns its exit
+        code; 130 after a Ctrl-C, for which the client has 0.
         """
         interrupts: list[int] = []
         # A handler, since a child would inherit SIG_IGN.
@@ -205,7 +249,9 @@ class Docker:
 
 
 class PatientDocker(Docker):
-    """An engine that is waited for no longer than a limit: past it, MachineError. A caller's own limit comes first."""
+    """An engine that is waited for no longer than a limit: past it, MachineError. A caller's own
+    limit comes first.
+    """
 
     def __init__(self, docker: Docker, limit_s: float = ANSWER_LIMIT_S) -> None:
         self._docker, self._limit_s = docker, limit_s
@@ -213,13 +259,18 @@ class PatientDocker(Docker):
     def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
         return self._docker.begin(*argv, stdin=stdin, pass_fds=pass_fds)
 
-    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
+    def answer(
+        self, *argv: str, stdin: str | None = None, timeout_s: float | None = None
+    ) -> ExecResult:
         try:
             return self._docker.answer(*argv, stdin=stdin, timeout_s=timeout_s or self._limit_s)
         except TimeoutError as late:
             if timeout_s:
                 raise
-            what, known = f"docker {argv[0]} does not end", f"the engine did not answer within {self._limit_s:g} s"
+            what, known = (
+                f"docker {argv[0]} does not end",
+                f"the engine did not answer within {self._limit_s:g} s",
+            )
             raise MachineError(what, known, "try: make doctor") from late
 
     def ask(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> str:
@@ -230,7 +281,9 @@ class PatientDocker(Docker):
 
 
 def _feed(process: "subprocess.Popen[str]", pipe: "IO[str]", feed: Feed) -> None:
-    """Writes bytes and closes; the reader may end before it has read them all, and ends if there are none."""
+    """Writes bytes and closes; the reader may end before it has read them all, and ends if there
+    are none.
+    """
     try:
         content = feed if isinstance(feed, bytes) else feed()
     except BaseException:
@@ -244,15 +297,23 @@ def _feed(process: "subprocess.Popen[str]", pipe: "IO[str]", feed: Feed) -> None
 
 
 def _bytes_as_they_are(problem: UnicodeError) -> tuple[str | bytes, int]:
-    """Of what is written each byte as it was read, by `surrogateescape`; of what is read � for what is no text."""
-    return codecs.lookup_error("surrogateescape" if isinstance(problem, UnicodeEncodeError) else "replace")(problem)
+    """Of what is written each byte as it was read, by `surrogateescape`; of what is read � for what
+    is no text.
+    """
+    return codecs.lookup_error(
+        "surrogateescape" if isinstance(problem, UnicodeEncodeError) else "replace"
+    )(problem)
 
 
 codecs.register_error("bytes as they are", _bytes_as_they_are)
 
 
-def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object) -> "subprocess.Popen[str]":
-    """Runs in the root folder, so that no `.env` and no Compose file of the current one takes effect."""
+def _popen(
+    argv: Sequence[str], process_group: int | None = 0, **options: object
+) -> "subprocess.Popen[str]":
+    """Runs in the root folder, so that no `.env` and no Compose file of the current one takes
+    effect.
+    """
     try:
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             argv,

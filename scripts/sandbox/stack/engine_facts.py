@@ -1,4 +1,6 @@
-"""Facts of the engine, its images and its machine: for records, `doctor`, and the refusal of what does not fit."""
+"""Facts of the engine, its images and its machine: for records, `doctor`, and the refusal of what
+does not fit.
+"""
 
 import json
 import re
@@ -17,7 +19,9 @@ if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.profile.plan import Plan
 
 SERVER_DISK_MB = 400
-"""A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a little more."""
+"""A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a
+little more.
+"""
 _INFO = ("info", "--format", "{{json .}}")
 _MEMINFO = Path("/proc/meminfo")
 _CPUINFO = Path("/proc/cpuinfo")
@@ -34,17 +38,26 @@ def read_info(text: str) -> dict[str, Any]:
 
 
 def engine_facts(docker: Docker) -> Engine:
-    """The engine and the machine where containers run. SandboxError (exit 4) where the engine does not answer."""
+    """The engine and the machine where containers run. SandboxError (exit 4) where the engine does
+    not answer.
+    """
     info = read_info(docker.ask(*_INFO))
     return Engine(
-        version=info["ServerVersion"], operating_system=info["OperatingSystem"], kernel=info["KernelVersion"],
-        architecture=info["Architecture"], cgroup_version=str(info.get("CgroupVersion") or "1"),
-        storage_driver=info["Driver"], cpus=info["NCPU"], memory_bytes=info["MemTotal"],
-    )  # fmt: skip
+        version=info["ServerVersion"],
+        operating_system=info["OperatingSystem"],
+        kernel=info["KernelVersion"],
+        architecture=info["Architecture"],
+        cgroup_version=str(info.get("CgroupVersion") or "1"),
+        storage_driver=info["Driver"],
+        cpus=info["NCPU"],
+        memory_bytes=info["MemTotal"],
+    )
 
 
 def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """Container id → those fields of a StackNode that its image gives, in two calls; none for one that is gone."""
+    """Container id → those fields of a StackNode that its image gives, in two calls; none for one
+    that is gone.
+    """
     inspected = _inspected(docker, "container", container_ids)
     images = {
         image["Id"]: _facts(image)
@@ -71,7 +84,8 @@ def _facts(image: Mapping[str, Any]) -> dict[str, str | None]:
 def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:
     """``AMD EPYC, 2 cores, engine 20.10.24, fuse-overlayfs``.
 
-    The processor's name where this machine's kernel is the containers' too, else their architecture.
+    The processor's name where this machine's kernel is the containers' too, else their
+    architecture.
     """
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)
@@ -82,14 +96,17 @@ def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:
 
 
 def check_resources(plan: "Plan", info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> None:
-    """``info``: the output of `docker info`. Raises SandboxError (exit 4) where memory or disk is known to be short.
+    """``info``: the output of `docker info`. Raises SandboxError (exit 4) where memory or disk is
+    known to be short.
 
-    Free memory and disk are only known where the engine runs on this machine; elsewhere its total memory is the bound.
+    Free memory and disk are only known where the engine runs on this machine; elsewhere its total
+    memory is the bound.
     """
     free_mb = available_memory_mb(info, meminfo)
     if plan.memory_mb > free_mb:
         raise MachineError(
-            f"{plan.profile} needs about {plan.memory_mb} MiB of memory, but only {free_mb} MiB are free",
+            f"{plan.profile} needs about {plan.memory_mb} MiB of memory, but only {free_mb} MiB are"
+            " free",
             f"the engine's machine has {info['MemTotal'] >> 20} MiB",
             "try: make ps   (then make down NAME=… for stacks that you do not need)",
         )
@@ -103,12 +120,16 @@ def check_resources(plan: "Plan", info: Mapping[str, Any], meminfo: Path = _MEMI
 
 
 def is_local(info: Mapping[str, Any]) -> bool:
-    """Whether the engine runs on this machine, not in Docker Desktop's virtual machine or behind ssh."""
+    """Whether the engine runs on this machine, not in Docker Desktop's virtual machine or behind
+    ssh.
+    """
     return info.get("Name") == socket.gethostname() and Path(info.get("DockerRootDir", "")).is_dir()
 
 
 def available_memory_mb(info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> int:
-    """Memory that new processes can take, MiB; the machine's total memory where that is not visible from here."""
+    """Memory that new processes can take, MiB; the machine's total memory where that is not visible
+    from here.
+    """
     if is_local(info) and meminfo.exists():
         for line in meminfo.read_text(encoding="utf-8").splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,6 @@
-"""Where the load goes: `VIA=` and the default entry point, resolved against the nodes of a running stack."""
+"""Where the load goes: `VIA=` and the default entry point, resolved against the nodes of a running
+stack.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,14 +19,19 @@ class Entries:
     """The entry points of one stack; ``roles`` is asked only where the answer depends on them."""
 
     def __init__(self, nodes: Sequence[Container], roles: Roles) -> None:
-        self._nodes = [node for node in nodes if node.about.get("ports") and (node.is_server or node.kind == "proxy")]
+        self._nodes = [
+            node
+            for node in nodes
+            if node.about.get("ports") and (node.is_server or node.kind == "proxy")
+        ]
         self._roles = roles
         self._externals = _externals(nodes)
 
     def resolve(self, via: str | None) -> EntryPoint:
         """The entry point that ``VIA=`` names (None: the default).
 
-        Raises SandboxError: exit 2 where it is ambiguous or unknown, exit 4 where no server has the role.
+        Raises SandboxError: exit 2 where it is ambiguous or unknown, exit 4 where no server has the
+        role.
         """
         if via is None or via in _ROLES:
             return self._of_group(self._only_group(via), via)
@@ -32,14 +39,23 @@ class Entries:
             return self._every_member(self._only_group(via))
         name, _, port = via.partition(":")
         node = self._named(name)
-        return node if isinstance(node, EntryPoint) else self._at(node, port or None, name if not port else via)
+        return (
+            node
+            if isinstance(node, EntryPoint)
+            else self._at(node, port or None, name if not port else via)
+        )
 
     def choices(self) -> list[str]:
         """The valid values of ``VIA=`` for this stack."""
         words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
         clustered = any(_is_clustered(node) for node in self._nodes)
         roles = [*_ROLES, *([MEMBERS] if clustered else [])]
-        return [*(node.node for node in self._nodes), *words, *roles, *(entry.node for entry in self.externals())]
+        return [
+            *(node.node for node in self._nodes),
+            *words,
+            *roles,
+            *(entry.node for entry in self.externals()),
+        ]
 
     def externals(self) -> list[EntryPoint]:
         """External servers."""
@@ -47,14 +63,21 @@ class Entries:
 
     def writers(self) -> list[EntryPoint]:
         """A writer of every group that is not external."""
-        return [self._of_group(group, "writer") for group in self._groups() if group not in self._externals]
+        return [
+            self._of_group(group, "writer")
+            for group in self._groups()
+            if group not in self._externals
+        ]
 
     def defaults(self) -> list[EntryPoint]:
         """The entry point of every group, as a summary shows it."""
         return [self._of_group(group, None) for group in self._groups()]
 
     def _groups(self) -> list[int]:
-        return sorted({node.about["group"] for node in self._nodes if node.about["group"]} | set(self._externals))
+        return sorted(
+            {node.about["group"] for node in self._nodes if node.about["group"]}
+            | set(self._externals)
+        )
 
     def _only_group(self, via: str | None) -> int:
         groups = self._groups()
@@ -62,9 +85,15 @@ class Entries:
             return groups[0]
         if not groups:
             raise MachineError(
-                "the stack has no database server", "an entry point is a server or its proxy", "try: make ps"
+                "the stack has no database server",
+                "an entry point is a server or its proxy",
+                "try: make ps",
             )
-        meant = f"VIA={via} exists in {len(groups)} groups" if via else f"the stack has {len(groups)} groups"
+        meant = (
+            f"VIA={via} exists in {len(groups)} groups"
+            if via
+            else f"the stack has {len(groups)} groups"
+        )
         raise self._ambiguous(f"{meant}: which one is meant?", self._nodes[0])
 
     def _ambiguous(self, what: str, example: Container) -> SandboxError:
@@ -88,20 +117,32 @@ class Entries:
         for node in nodes:
             if node.is_server and roles.get(node.node) == role:
                 return self._at(node, None, via)
-        text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.is_server)
-        raise MachineError(f"no server is a {role} now", text or "the group has no sandbox server", "try: make ps")
+        text = ", ".join(
+            f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.is_server
+        )
+        raise MachineError(
+            f"no server is a {role} now", text or "the group has no sandbox server", "try: make ps"
+        )
 
     def _every_member(self, group: int) -> EntryPoint:
-        """All members of a cluster that take writes now. Raises SandboxError (exit 2) where not every one is to."""
+        """All members of a cluster that take writes now. Raises SandboxError (exit 2) where not
+        every one is to.
+        """
         members = [node for node in self._members(group) if _is_clustered(node)]
         roles = self._roles()
         reader = next((node.node for node in members if roles.get(node.node) == "reader"), None)
         if not members or reader:
             what = f"{reader} is a reader" if reader else "the servers of this group are no cluster"
             step = "try: make up PROFILE=galera3   (or gr3+multi-primary)"
-            raise SandboxError(f"VIA={MEMBERS} needs a cluster whose every member takes writes", what, step)
+            raise SandboxError(
+                f"VIA={MEMBERS} needs a cluster whose every member takes writes", what, step
+            )
         first = self._with_role(members, "writer", MEMBERS)
-        others = (node.node for node in members if roles.get(node.node) == "writer" and node.node != first.node)
+        others = (
+            node.node
+            for node in members
+            if roles.get(node.node) == "writer" and node.node != first.node
+        )
         return replace(first, others=tuple(others))
 
     def _named(self, name: str) -> Container | EntryPoint:
@@ -111,17 +152,23 @@ class Entries:
                 return entry
         exact = [node for node in self._nodes if node.node == name]
         of_term = [
-            node for node in self._nodes if name in (node.about["term"], node.about["component"]) and _is_entry(node)
+            node
+            for node in self._nodes
+            if name in (node.about["term"], node.about["component"]) and _is_entry(node)
         ]
         found = exact or of_term
         if not found:
             raise SandboxError(
-                f"VIA={name} is not a node or term of this stack", did_you_mean(name, self.choices()), "try: make ps"
+                f"VIA={name} is not a node or term of this stack",
+                did_you_mean(name, self.choices()),
+                "try: make ps",
             )
         if len({node.about["group"] for node in found}) > 1:
             raise self._ambiguous(f"VIA={name} exists in several groups", found[0])
         if len(found) > 1 and found[0].is_server:
-            return self._with_role(found, "writer" if found[0].kind == "database" else "reader", name)
+            return self._with_role(
+                found, "writer" if found[0].kind == "database" else "reader", name
+            )
         return found[0]
 
     def _at(self, node: Container, port: str | None, via: str) -> EntryPoint:
@@ -129,14 +176,18 @@ class Entries:
         name, for_load = port or next(iter(ports)), _load_ports(node)
         if name not in for_load:
             raise SandboxError(
-                f"the port '{name}' of {node.node} does not take load"
-                if name in ports
-                else f"{node.node} has no port '{name}'",
+                (
+                    f"the port '{name}' of {node.node} does not take load"
+                    if name in ports
+                    else f"{node.node} has no port '{name}'"
+                ),
                 f"load can go to {', '.join(for_load)}",
                 f"try: make ps   (then the same command with VIA={node.node}:{for_load[0]})",
             )
         shown = f"{node.node}:{name}" if len(ports) > 1 and via not in (*_ROLES, MEMBERS) else via
-        return EntryPoint(node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"])
+        return EntryPoint(
+            node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"]
+        )
 
 
 def _load_ports(node: Container) -> list[str]:
@@ -161,6 +212,8 @@ def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
     urls: Mapping[str, str] = client.about.get("externals", {}) if client else {}
     found = {int(group): external_address(url) for group, url in urls.items()}
     return {
-        group: EntryPoint(f"external{group}", at.host, at.port, group, "external", user=at.user, schema=at.schema)
+        group: EntryPoint(
+            f"external{group}", at.host, at.port, group, "external", user=at.user, schema=at.schema
+        )
         for group, at in found.items()
     }

@@ -1,4 +1,6 @@
-"""The means to break a server that somebody else runs: its own words, from the client node. Implements the protocol."""
+"""The means to break a server that somebody else runs: its own words, from the client node.
+Implements the protocol.
+"""
 
 from typing import TYPE_CHECKING, Any, Never
 
@@ -17,11 +19,15 @@ _CONNECT_S = 5
 def _refuse(*given: Any, **_: Any) -> Never:
     """Stands for every verb that needs a container."""
     known = "somebody else runs it, and all that reaches it is a statement"
-    raise SandboxError(f"{given[0].name} has no container here", known, "try: make trial FAULT=by-hand")
+    raise SandboxError(
+        f"{given[0].name} has no container here", known, "try: make trial FAULT=by-hand"
+    )
 
 
 class ExternalControl(NodeControl):
-    """An external server, asked from the client node; the password is in the client's option file."""
+    """An external server, asked from the client node; the password is in the client's option
+    file.
+    """
 
     kind: "Kind" = "external"
 
@@ -29,7 +35,12 @@ class ExternalControl(NodeControl):
         self.name, self._stack, self._entry = entry.node, stack, entry
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
-        argv = [*client_argv(self._stack, self._entry), f"--connect-timeout={_CONNECT_S}", "-N", "-B"]
+        argv = [
+            *client_argv(self._stack, self._entry),
+            f"--connect-timeout={_CONNECT_S}",
+            "-N",
+            "-B",
+        ]
         return self._stack.run(self._stack.client.node, argv, statement, timeout_s)
 
     def state(self) -> str:
@@ -38,5 +49,7 @@ class ExternalControl(NodeControl):
     def release(self) -> None:
         pass
 
-    address = signal = pause = unpause = stop = start = in_volumes = empty_data = disconnect = connect = _refuse
+    address = signal = pause = unpause = stop = start = in_volumes = empty_data = disconnect = (
+        connect
+    ) = _refuse
     limits = limit = weigh = execute = in_network = beside_disk = write_limit = _refuse

@@ -1,4 +1,5 @@
-"""The engine's images: which it has, pins of them in images/lock.yaml, and the user's own instead of the catalog's.
+"""The engine's images: which it has, pins of them in images/lock.yaml, and the user's own instead
+of the catalog's.
 
 Also whether images built here are still up to date, and whether the engine reaches its registry.
 """
@@ -39,10 +40,14 @@ _LOADED = re.compile(r"^Loaded image(?: ID)?: (\S+)$", re.MULTILINE)
 _LOCK_HEAD = "# Written by `make lock`; delete a line, or the file, to unpin.\n"
 
 
-def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catalog | None = None) -> Availability:
-    """What the planner needs to know about this engine, in two parallel calls; asks a registry only when it matters.
+def engine_availability(
+    lock: Lock, docker: Docker | None = None, catalog: Catalog | None = None
+) -> Availability:
+    """What the planner needs to know about this engine, in two parallel calls; asks a registry only
+    when it matters.
 
-    An image built here from an outdated recipe counts as absent. SandboxError (exit 4) without an engine.
+    An image built here from an outdated recipe counts as absent. SandboxError (exit 4) without an
+    engine.
     """
     docker = docker or Docker()
     catalog = catalog or load_library().catalog
@@ -50,7 +55,8 @@ def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catal
     listing = docker.begin("image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
     described = docker.begin("image", "inspect", "--format", _BUILT, *expected_builds(catalog))
     local = frozenset(listing.output().split())
-    # The client fails for those that are missing, and prints an empty line where it found none at all.
+    # The client fails for those that are missing, and prints an empty line where it found none at
+    # all.
     found = _read_built(described.answer().stdout)
     # Of earlier packages: their series' names are another image's by now.
     others = sorted(name for name in local - found.keys() if _folder(name, folders))
@@ -77,15 +83,19 @@ class _Built:
 
 
 _BUILT = (
-    f'{{"tags":{{{{json .RepoTags}}}},"recipe":{{{{json (index .Config.Labels "{RECIPE_LABEL}")}}}},'
-    f'"package":{{{{json (index .Config.Labels "{PACKAGE_LABEL}")}}}}}}'
+    '{"tags":{{json .RepoTags}},"recipe":{{json (index .Config.Labels'
+    f' "{RECIPE_LABEL}")}}}},"package":{{{{json (index .Config.Labels "{PACKAGE_LABEL}")}}}}}}'
 )
 
 
 def _read_built(text: str) -> dict[str, _Built]:
     """Every name of the images that `docker image inspect` printed in the format above."""
     images = map(json.loads, filter(None, text.splitlines()))
-    return {name: _Built(each["recipe"], each["package"]) for each in images for name in each["tags"] or ()}
+    return {
+        name: _Built(each["recipe"], each["package"])
+        for each in images
+        for name in each["tags"] or ()
+    }
 
 
 def _folder(name: str, folders: Mapping[str, str]) -> str | None:
@@ -128,19 +138,32 @@ def expected_builds(catalog: Catalog) -> list[str]:
 
 @cache
 def recipe(folder: str, images: Path = IMAGES) -> str:
-    """Hash (12 hex digits) of all that goes into a built image: its folder, and what its Dockerfile copies."""
+    """Hash (12 hex digits) of all that goes into a built image: its folder, and what its Dockerfile
+    copies.
+    """
     dockerfile = (images / folder / "Dockerfile").read_text(encoding="utf-8")
     copied = [line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ")]
-    roots = {images / folder} | {images / source for sources in copied for source in sources if source[:2] != "--"}
-    files = {path for root in roots for path in ([root] if root.is_file() else root.rglob("*")) if path.is_file()}
+    roots = {images / folder} | {
+        images / source for sources in copied for source in sources if source[:2] != "--"
+    }
+    files = {
+        path
+        for root in roots
+        for path in ([root] if root.is_file() else root.rglob("*"))
+        if path.is_file()
+    }
     digest = hashlib.sha256()
     for path in sorted(files):
-        digest.update(f"{path.relative_to(images)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        digest.update(
+            f"{path.relative_to(images)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
+        )
     return digest.hexdigest()[:12]
 
 
 def image_id(docker: Docker, name: str) -> str | None:
-    """The identity (``sha256:…``) of an image by any of its names; None for one that the engine does not have."""
+    """The identity (``sha256:…``) of an image by any of its names; None for one that the engine
+    does not have.
+    """
     answer = docker.answer("image", "inspect", "--format", "{{.Id}}", name)
     return answer.stdout.strip() if answer.code == 0 else None
 
@@ -148,25 +171,33 @@ def image_id(docker: Docker, name: str) -> str | None:
 def registry_reachable(docker: Docker) -> bool:
     """Whether the engine itself reaches its registry, within 2 s.
 
-    It pulls a tag that does not exist: that takes the path of a real pull, proxies and mirrors included, and
-    transfers nothing; `docker manifest inspect` asks from the client's machine, `docker search` asks another service.
+    It pulls a tag that does not exist: that takes the path of a real pull, proxies and mirrors
+    included, and transfers nothing; `docker manifest inspect` asks from the client's machine,
+    `docker search` asks another service.
     """
     answer = docker.begin("pull", "--quiet", _ABSENT).answer_within(REGISTRY_BOUND_S)
     return answer.code == 0 or any(sign in answer.stderr for sign in _REACHED)
 
 
 def lock_images(plan: Plan, docker: Docker, path: Path = LOCK_FILE) -> Lock:
-    """Pins every image of the plan, which must be on the engine; earlier pins stay. Returns what was written."""
+    """Pins every image of the plan, which must be on the engine; earlier pins stay. Returns what
+    was written.
+    """
     before = load_lock()
     choices = [node.choice for node in plan.nodes]
-    published = {choice.reference.partition("@")[0] for choice in choices if choice.origin == "published"}
+    published = {
+        choice.reference.partition("@")[0] for choice in choices if choice.origin == "published"
+    }
     built = {
         built_alias(choice.key, choice.series, choice.reference.rpartition("-")[2])
         for choice in choices
         if choice.origin == "built" and choice.exact is None  # an exact version needs no pin
     }
     lock = Lock(
-        published={**before.published, **{name: _digest(name, docker) for name in sorted(published)}},
+        published={
+            **before.published,
+            **{name: _digest(name, docker) for name in sorted(published)},
+        },
         built={**before.built, **{alias: _exact_tag(alias, docker) for alias in sorted(built)}},
     )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +206,9 @@ def lock_images(plan: Plan, docker: Docker, path: Path = LOCK_FILE) -> Lock:
 
 
 def _digest(reference: str, docker: Docker) -> str:
-    digests = json.loads(docker.ask("image", "inspect", "--format", "{{json .RepoDigests}}", reference))
+    digests = json.loads(
+        docker.ask("image", "inspect", "--format", "{{json .RepoDigests}}", reference)
+    )
     own = [digest for digest in digests if digest.startswith(f"{reference.rpartition(':')[0]}@")]
     if own:
         return str(own[0]).partition("@")[2]
@@ -202,10 +235,11 @@ def _exact_tag(alias: str, docker: Docker) -> str:
 
 @contextmanager
 def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
-    """The identity (``sha256:…``) of a local tag, of an identity, or of the one image of an archive.
+    """The identity (``sha256:…``) of a local tag, of an identity, or of the one image of an
+    archive.
 
-    The image of an archive is removed on exit, and its names go back to the images that had them: a build with the name
-    of the published image must not become the base too.
+    The image of an archive is removed on exit, and its names go back to the images that had them: a
+    build with the name of the published image must not become the base too.
 
     Raises SandboxError (exit 4) for an unknown image.
     """
@@ -216,8 +250,13 @@ def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
             return
         raise MachineError(
             f"{variable}={word} is not on this engine",
-            "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never pulls",
-            f"try: docker pull {word}" if not word.startswith("sha256:") else "try: docker image ls --no-trunc",
+            "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never"
+            " pulls",
+            (
+                f"try: docker pull {word}"
+                if not word.startswith("sha256:")
+                else "try: docker image ls --no-trunc"
+            ),
         )
     own = f"{OWN_NAME}:{uuid.uuid4().hex[:12]}"
     try:
@@ -242,7 +281,11 @@ def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
             loaded = _LOADED.findall(text)
             identity = image_id(docker, loaded[-1]) if loaded else None
             if identity is None:
-                raise _no_archive(path, variable, f"docker load names no image: {text.strip() or 'it printed nothing'}")
+                raise _no_archive(
+                    path,
+                    variable,
+                    f"docker load names no image: {text.strip() or 'it printed nothing'}",
+                )
             docker.ask("tag", identity, own)
         finally:
             for name, owner in before.items():
@@ -268,5 +311,7 @@ def _names_in(path: Path, variable: str) -> list[str]:
 
 def _no_archive(path: Path, variable: str, reason: str) -> SandboxError:
     return MachineError(
-        f"{variable}={path} is not a valid image archive", reason, "try: docker save --output image.tar <image>"
+        f"{variable}={path} is not a valid image archive",
+        reason,
+        "try: docker save --output image.tar <image>",
     )

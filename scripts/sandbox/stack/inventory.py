@@ -44,15 +44,25 @@ _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER
 _PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 """Display order of a stack; other kinds come last."""
 _LABELS = {"project": LABEL} | {
-    name: f"sandbox.{name}" for name in ("checkout", "profile", "plan", "node", "kind", "about", "inputs", "forwards")
+    name: f"sandbox.{name}"
+    for name in ("checkout", "profile", "plan", "node", "kind", "about", "inputs", "forwards")
 }
-_FIELDS = {"id": "ID", "image": "Image", "state": "State", "status": "Status", "ports": "Ports", "created": "CreatedAt"}
+_FIELDS = {
+    "id": "ID",
+    "image": "Image",
+    "state": "State",
+    "status": "Status",
+    "ports": "Ports",
+    "created": "CreatedAt",
+}
 _PUBLISHED = re.compile(r"([0-9.]+):(\d+)(?:-\d+)?->(\d+)(?:-(\d+))?/tcp")
 
 
 @dataclass(frozen=True)
 class Container:
-    """One container with our label. ``state`` is the engine's word: running, exited, created, paused, …"""
+    """One container with our label. ``state`` is the engine's word: running, exited, created,
+    paused, …
+    """
 
     id: str
     node: str
@@ -96,14 +106,18 @@ class Container:
 
     @property
     def health(self) -> str | None:
-        """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check reports it."""
+        """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check
+        reports it.
+        """
         found = re.search(r"\((?:health: )?(healthy|unhealthy|starting)\)", self.status)
         return found[1] if found else None
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Everything of some stacks: containers, and (id or name, project, checkout) of networks and volumes."""
+    """Everything of some stacks: containers, and (id or name, project, checkout) of networks and
+    volumes.
+    """
 
     containers: tuple[Container, ...] = ()
     networks: tuple[tuple[str, str, str], ...] = ()
@@ -117,12 +131,20 @@ class Inventory:
     def projects(self) -> dict[str, str]:
         """Project → checkout of everything found."""
         found = {container.project: container.checkout for container in self.containers}
-        return found | {project: checkout for _, project, checkout in (*self.networks, *self.volumes)}
+        return found | {
+            project: checkout for _, project, checkout in (*self.networks, *self.volumes)
+        }
 
     def leftovers(self) -> dict[str, str]:
-        """Project → checkout of stacks that a crash left behind: parts exist, but no container is running."""
+        """Project → checkout of stacks that a crash left behind: parts exist, but no container is
+        running.
+        """
         alive = {container.project for container in self.containers if container.running}
-        return {project: checkout for project, checkout in self.projects().items() if project not in alive}
+        return {
+            project: checkout
+            for project, checkout in self.projects().items()
+            if project not in alive
+        }
 
 
 def containers(docker: Docker, project: str | None = None) -> tuple[Container, ...]:
@@ -131,7 +153,9 @@ def containers(docker: Docker, project: str | None = None) -> tuple[Container, .
 
 
 def inventory(docker: Docker, project: str | None = None) -> Inventory:
-    """Everything of a stack (None: of all stacks), in three parallel calls. SandboxError (exit 4) without an engine."""
+    """Everything of a stack (None: of all stacks), in three parallel calls. SandboxError (exit 4)
+    without an engine.
+    """
     pending = _begin_containers(docker, project)
     networks = _begin_things(docker, "network", "ID", project)
     volumes = _begin_things(docker, "volume", "Name", project)
@@ -148,9 +172,15 @@ def _begin_things(docker: Docker, kind: str, name: str, project: str | None) -> 
 
 
 def _begin(
-    docker: Docker, command: Sequence[str], project: str | None, fields: Mapping[str, str], labels: Mapping[str, str]
+    docker: Docker,
+    command: Sequence[str],
+    project: str | None,
+    fields: Mapping[str, str],
+    labels: Mapping[str, str],
 ) -> Pending:
-    """A list of a project's things (None: of all), each a line of JSON: name → the engine's field, or a label."""
+    """A list of a project's things (None: of all), each a line of JSON: name → the engine's field,
+    or a label.
+    """
     parts = [f'"{name}":{{{{json .{value}}}}}' for name, value in fields.items()]
     parts += [f'"{name}":{{{{json (.Label "{value}")}}}}' for name, value in labels.items()]
     wanted = f"label={LABEL}={project}" if project else f"label={LABEL}"
@@ -164,7 +194,14 @@ def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:
 def _containers(pending: Pending) -> tuple[Container, ...]:
     found = [_container(row) for row in _rows(pending)]
     return tuple(
-        sorted(found, key=lambda each: (each.project, _PLACES.get(each.kind, len(_PLACES)), natural_order(each.node)))
+        sorted(
+            found,
+            key=lambda each: (
+                each.project,
+                _PLACES.get(each.kind, len(_PLACES)),
+                natural_order(each.node),
+            ),
+        )
     )
 
 
@@ -174,17 +211,30 @@ def _rows(pending: Pending) -> list[dict[str, str]]:
 
 def _container(row: Mapping[str, str]) -> Container:
     return Container(
-        id=row["id"], node=row["node"], kind=row["kind"], project=row["project"], checkout=row["checkout"],
-        profile=row["profile"], plan=row["plan"], image=row["image"], state=row["state"], status=row["status"],
-        created=row["created"], about=json.loads(row["about"] or "{}"),
+        id=row["id"],
+        node=row["node"],
+        kind=row["kind"],
+        project=row["project"],
+        checkout=row["checkout"],
+        profile=row["profile"],
+        plan=row["plan"],
+        image=row["image"],
+        state=row["state"],
+        status=row["status"],
+        created=row["created"],
+        about=json.loads(row["about"] or "{}"),
         inputs_label=row["inputs"],
         published=published_ports(row["ports"]),
-        forwards={int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()},
-    )  # fmt: skip
+        forwards={
+            int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()
+        },
+    )
 
 
 def published_ports(text: str) -> dict[int, tuple[str, int]]:
-    """``127.0.0.1:49153-49154->10000-10001/tcp`` (adjacent ports: a range) → port inside → (host address, port)."""
+    """``127.0.0.1:49153-49154->10000-10001/tcp`` (adjacent ports: a range) → port inside → (host
+    address, port).
+    """
     found = {}
     for host, outer, first, last in _PUBLISHED.findall(text):
         for number in range(int(last or first) - int(first) + 1):

@@ -1,4 +1,6 @@
-"""What is broken on purpose: a file per fault and node in the user's cache, from before it breaks until its heal."""
+"""What is broken on purpose: a file per fault and node in the user's cache, from before it breaks
+until its heal.
+"""
 
 import time
 from collections.abc import Mapping
@@ -51,7 +53,9 @@ def breakages(project: str) -> list[Breakage]:
 
 
 def unreadable(project: str) -> Mapping[Path, str]:
-    """Files of a stack that cannot be read, each with the reason: what they say is broken, and nobody can mend it."""
+    """Files of a stack that cannot be read, each with the reason: what they say is broken, and
+    nobody can mend it.
+    """
     return _read(project)[1]
 
 

@@ -1,7 +1,7 @@
 """restart, stop, start and removal of stacks that exist.
 
-After a restart or start data is as before, clusters form again, and ready means ready each time. A removal takes
-exactly the objects with the stack's label, whatever state a crash left them in.
+After a restart or start data is as before, clusters form again, and ready means ready each time. A
+removal takes exactly the objects with the stack's label, whatever state a crash left them in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +39,12 @@ def restart(stack: Stack, node: str, on_event: OnEvent, timeout_s: float | None 
 
 
 def stop(stack: Stack, on_event: OnEvent) -> Stack:
-    """Stops every node gracefully, all at once, each within its grace period; data stays. SandboxError (exit 4)."""
-    active = [container for container in stack.containers if container.state in ("running", "paused")]
+    """Stops every node gracefully, all at once, each within its grace period; data stays.
+    SandboxError (exit 4).
+    """
+    active = [
+        container for container in stack.containers if container.state in ("running", "paused")
+    ]
     for container in active:
         on_event(NodeEvent(container.node, "stopping"))
     _unpause(stack, active)
@@ -97,25 +101,39 @@ class Removed:
 
 
 def down(
-    name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT, keep_logs_in: Path | None = None
+    name: str | None,
+    on_event: OnEvent,
+    docker: Docker,
+    checkout: Path = CHECKOUT,
+    keep_logs_in: Path | None = None,
 ) -> Removed:
-    """Removes one stack; a missing one is not an error. Data volumes go too, so nothing is stopped gracefully.
+    """Removes one stack; a missing one is not an error. Data volumes go too, so nothing is stopped
+    gracefully.
 
-    ``keep_logs_in``: the folder below which its logs are saved first. Raises SandboxError: exit 2 where no name was
-    given and there are several, exit 4 where something cannot be saved or removed.
+    ``keep_logs_in``: the folder below which its logs are saved first. Raises SandboxError: exit 2
+    where no name was given and there are several, exit 4 where something cannot be saved or
+    removed.
     """
     ours = of_checkout(False, docker, checkout)
-    if not ours or (name is not None and project_name(name, checkout) not in ours and name not in ours):
+    if not ours or (
+        name is not None and project_name(name, checkout) not in ours and name not in ours
+    ):
         project = project_name(name or DEFAULT_NAME, checkout)
     else:
         project = choose_project(name, ours, on_event, checkout)
-    return _remove_locked(project, stack_name(project, str(checkout)), on_event, docker, keep_logs_in)
+    return _remove_locked(
+        project, stack_name(project, str(checkout)), on_event, docker, keep_logs_in
+    )
 
 
 def of_checkout(everything: bool, docker: Docker, checkout: Path = CHECKOUT) -> dict[str, str]:
-    """Project → checkout of every stack of this checkout; ``everything``: of every stack on the engine."""
+    """Project → checkout of every stack of this checkout; ``everything``: of every stack on the
+    engine.
+    """
     found = inventory(docker).projects()
-    return {project: owner for project, owner in found.items() if everything or owner == str(checkout)}
+    return {
+        project: owner for project, owner in found.items() if everything or owner == str(checkout)
+    }
 
 
 def clean(
@@ -130,8 +148,12 @@ def clean(
         return list(pool.map(remove, projects.items()))
 
 
-def _remove_locked(project: str, name: str, on_event: OnEvent, docker: Docker, keep_logs_in: Path | None) -> Removed:
-    """Waits for a start in progress, or for a Compose that outlived one: it would add to what is being removed."""
+def _remove_locked(
+    project: str, name: str, on_event: OnEvent, docker: Docker, keep_logs_in: Path | None
+) -> Removed:
+    """Waits for a start in progress, or for a Compose that outlived one: it would add to what is
+    being removed.
+    """
     give_up(project)
     with locked_stack(project, name, on_event):
         if keep_logs_in is not None:
@@ -150,7 +172,8 @@ def _keep_logs(project: str, name: str, on_event: OnEvent, docker: Docker, below
 
 
 def remove_project(project: str, name: str, docker: Docker) -> Removed:
-    """Removes everything with the project's label, and looks again until nothing is left; the caller holds the lock.
+    """Removes everything with the project's label, and looks again until nothing is left; the
+    caller holds the lock.
 
     Raises SandboxError (exit 4) with the engine's reason where something stays.
     """
@@ -170,8 +193,14 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
 
 
 def _remove(found: Inventory, docker: Docker) -> str:
-    """One round: containers first, then networks and volumes together, then what was mounted. The last problem."""
-    gone = [["rm", "--force", "--volumes", *(each.id for each in found.containers)]] if found.containers else []
+    """One round: containers first, then networks and volumes together, then what was mounted. The
+    last problem.
+    """
+    gone = (
+        [["rm", "--force", "--volumes", *(each.id for each in found.containers)]]
+        if found.containers
+        else []
+    )
     first = _errors(docker, gone)
     disks, volumes = disks_among(found.volumes)
     rest = [["network", "rm", *(each[0] for each in found.networks)]] if found.networks else []
@@ -182,4 +211,6 @@ def _remove(found: Inventory, docker: Docker) -> str:
 
 def _errors(docker: Docker, commands: Sequence[Sequence[str]]) -> str:
     pending = [docker.begin(*command) for command in commands]
-    return " ".join(answer.last_error for answer in [each.answer() for each in pending] if answer.code)
+    return " ".join(
+        answer.last_error for answer in [each.answer() for each in pending] if answer.code
+    )

@@ -13,7 +13,9 @@ from sandbox.stack.protocol import Note, OnEvent
 LOCK_PATIENCE_S = 60.0
 """How long a command waits for another one that is working on its stack."""
 QUIET_S = 0.5
-"""A lock may outlive its holder for a moment: a process that it was starting has it open until it runs."""
+"""A lock may outlive its holder for a moment: a process that it was starting has it open until it
+runs.
+"""
 _POLL_S = 0.05
 
 
@@ -29,10 +31,14 @@ def lock_folder() -> Path:
 
 @contextmanager
 def opened(names: Iterable[str]) -> Iterator[list[int]]:
-    """The files of these locks, not locked yet; a lock ends when the last process with it open closes it or dies."""
+    """The files of these locks, not locked yet; a lock ends when the last process with it open
+    closes it or dies.
+    """
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    descriptors = [os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in names]
+    descriptors = [
+        os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in names
+    ]
     try:
         yield descriptors
     finally:
@@ -41,11 +47,14 @@ def opened(names: Iterable[str]) -> Iterator[list[int]]:
 
 
 @contextmanager
-def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = None) -> Iterator[int]:
-    """Holds the lock ``name``; yields its file descriptor, for a child that must hold it after we exit.
+def locked(
+    name: str, on_wait: Callable[[], None], patience_s: float | None = None
+) -> Iterator[int]:
+    """Holds the lock ``name``; yields its file descriptor, for a child that must hold it after we
+    exit.
 
-    ``on_wait`` is called once where another process has it for longer than a moment. Raises SandboxError (exit 4)
-    past ``patience_s``.
+    ``on_wait`` is called once where another process has it for longer than a moment. Raises
+    SandboxError (exit 4) past ``patience_s``.
     """
     with opened([name]) as (descriptor,):
         _acquire(descriptor, name, on_wait, patience_s)
@@ -54,14 +63,18 @@ def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = No
 
 
 def locked_stack(project: str, name: str, on_event: OnEvent) -> AbstractContextManager[int]:
-    """Only one command at a time makes, publishes or removes a stack. SandboxError (exit 4) after a minute."""
+    """Only one command at a time makes, publishes or removes a stack. SandboxError (exit 4) after a
+    minute.
+    """
     wait = Note(f"another command is working on the stack '{name}'; waiting for it")
     return locked(project, lambda: on_event(wait), LOCK_PATIENCE_S)
 
 
 @contextmanager
 def shared(name: str) -> Iterator[None]:
-    """Holds the lock ``name`` together with others that share it; waits for a claim on it, which is always brief."""
+    """Holds the lock ``name`` together with others that share it; waits for a claim on it, which is
+    always brief.
+    """
     with opened([name]) as (descriptor,):
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
@@ -69,7 +82,9 @@ def shared(name: str) -> Iterator[None]:
 
 @contextmanager
 def claimed(names: Iterable[str], shared: bool = False) -> Iterator[bool]:
-    """Tries to hold every lock, without waiting; yields whether it does. ``shared``: together with others."""
+    """Tries to hold every lock, without waiting; yields whether it does. ``shared``: together with
+    others.
+    """
     with opened(names) as descriptors:
         yield all(_try(each, fcntl.LOCK_SH if shared else fcntl.LOCK_EX) for each in descriptors)
 
@@ -80,7 +95,9 @@ def is_held(name: str) -> bool:
         return not free
 
 
-def _acquire(descriptor: int, name: str, on_wait: Callable[[], None], patience_s: float | None) -> None:
+def _acquire(
+    descriptor: int, name: str, on_wait: Callable[[], None], patience_s: float | None
+) -> None:
     began, is_said = time.monotonic(), False
     while not _try(descriptor):
         waited_s = time.monotonic() - began

@@ -1,4 +1,6 @@
-"""The logs of a stack's nodes: printed as they come, or saved as files, with those that a server writes itself."""
+"""The logs of a stack's nodes: printed as they come, or saved as files, with those that a server
+writes itself.
+"""
 
 import heapq
 import queue
@@ -22,21 +24,27 @@ _Line = tuple[str, str, str]
 _OWN_LOGS = f"""
 cd {DATA_DIRECTORY} || exit 0
 find . -maxdepth 1 -type f '(' -name '*.err' -o -name '*.log' ')' ! -name tc.log -print0 | tar -c --null -T -
+"""  # noqa: E501
+"""Error, slow and general logs; of a state transfer; events that Galera could not apply
+(GRA_*.log).
 """
-"""Error, slow and general logs; of a state transfer; events that Galera could not apply (GRA_*.log)."""
 _SYSTEM_LOGS = "/var/log"
 _OF_SERVERS = ("mysql", "maria")
 
 
 def print_logs(stack: Stack, node: str | None, follow: bool, tail: int | None = None) -> int:
-    """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with exit code 130.
+    """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with
+    exit code 130.
 
     ``tail``: only the last lines of each node. Raises SandboxError (exit 2) for an unknown node.
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1
     options = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
-    streams = {each.node: stack.docker.stream("logs", "--timestamps", *options, each.id) for each in containers}
+    streams = {
+        each.node: stack.docker.stream("logs", "--timestamps", *options, each.id)
+        for each in containers
+    }
     logs_by_node = [_log_lines(node, stream) for node, stream in streams.items()]
     try:
         for _, name, text in _as_they_come(logs_by_node) if follow else heapq.merge(*logs_by_node):
@@ -73,11 +81,15 @@ def _as_they_come(logs_by_node: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
             yield line
 
 
-def save_logs(docker: Docker, containers: Iterable[Container], helper_image: str | None, folder: Path) -> list[Path]:
-    """Saves the log of every node as ``NODE.log``, and files that a server wrote logs to under ``NODE/``.
+def save_logs(
+    docker: Docker, containers: Iterable[Container], helper_image: str | None, folder: Path
+) -> list[Path]:
+    """Saves the log of every node as ``NODE.log``, and files that a server wrote logs to under
+    ``NODE/``.
 
-    ``helper_image``: the client's, in which data directories are looked into; None: they are left out. Returns the
-    files. Raises SandboxError (exit 4) where the folder cannot be written or the engine does not answer.
+    ``helper_image``: the client's, in which data directories are looked into; None: they are left
+    out. Returns the files. Raises SandboxError (exit 4) where the folder cannot be written or the
+    engine does not answer.
     """
     nodes = [each for each in containers if each.kind != HELPER]
     try:
@@ -107,19 +119,39 @@ def _save(docker: Docker, node: Container, helper_image: str | None, folder: Pat
     return [path, *(place for place, _ in saved)]
 
 
-def _own_logs(docker: Docker, server: Container, helper_image: str | None) -> list[tuple[str, bytes]]:
-    """Name and content of the log files in a server's data directory and in /var/log, whether it runs or not."""
+def _own_logs(
+    docker: Docker, server: Container, helper_image: str | None
+) -> list[tuple[str, bytes]]:
+    """Name and content of the log files in a server's data directory and in /var/log, whether it
+    runs or not.
+    """
     found = _unpacked(docker, "cp", f"{server.id}:{_SYSTEM_LOGS}", "-")
-    of_servers = [(name, content) for name, content in found if any(word in name for word in _OF_SERVERS)]
+    of_servers = [
+        (name, content) for name, content in found if any(word in name for word in _OF_SERVERS)
+    ]
     if helper_image is None:
         return of_servers
     labels = helper_options(Identity(server.project, server.checkout))
-    run = ("run", "--rm", "--network", "none", "--user", "0", "--volumes-from", f"{server.id}:ro", *labels)
-    return of_servers + _unpacked(docker, *run, "--entrypoint", "bash", helper_image, "-c", _OWN_LOGS)
+    run = (
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        "--user",
+        "0",
+        "--volumes-from",
+        f"{server.id}:ro",
+        *labels,
+    )
+    return of_servers + _unpacked(
+        docker, *run, "--entrypoint", "bash", helper_image, "-c", _OWN_LOGS
+    )
 
 
 def _unpacked(docker: Docker, *argv: str) -> list[tuple[str, bytes]]:
-    """The files of the archive that a command prints; none where it fails: a folder need not exist."""
+    """The files of the archive that a command prints; none where it fails: a folder need not
+    exist.
+    """
     with tempfile.TemporaryFile() as file:
         if docker.into(file, *argv).code:
             return []
@@ -136,4 +168,6 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 def _safe_name(name: str) -> str:
     """The path inside the archive, without what would lead out of a folder."""
-    return str(PurePosixPath(*(part for part in PurePosixPath(name).parts if part not in ("/", "..", "."))))
+    return str(
+        PurePosixPath(*(part for part in PurePosixPath(name).parts if part not in ("/", "..", ".")))
+    )

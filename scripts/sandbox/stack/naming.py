@@ -1,4 +1,6 @@
-"""The names of a stack: its name, its Compose project, its checkout; and which stack the name in a command means."""
+"""The names of a stack: its name, its Compose project, its checkout; and which stack the name in a
+command means.
+"""
 
 import hashlib
 import re
@@ -26,7 +28,9 @@ def check_name(name: str) -> str:
 
 
 def project_name(name: str, checkout: Path = CHECKOUT) -> str:
-    """Compose project of a stack: two checkouts, or two names, never collide. Raises SandboxError (exit 2)."""
+    """Compose project of a stack: two checkouts, or two names, never collide. Raises SandboxError
+    (exit 2).
+    """
     return f"sandbox-{check_name(name)}-{_mark(str(checkout))}"
 
 
@@ -36,7 +40,9 @@ def identity(name: str, checkout: Path = CHECKOUT) -> Identity:
 
 
 def stack_name(project: str, checkout: str) -> str:
-    """The name that a project was made from; a stack that was started by hand has the name of its project."""
+    """The name that a project was made from; a stack that was started by hand has the name of its
+    project.
+    """
     ours = re.fullmatch(rf"sandbox-(.+)-{_mark(checkout)}", project)
     return ours[1] if ours else project
 
@@ -54,10 +60,16 @@ class AmbiguousStackError(SandboxError):
     """No name was given, and there are several stacks."""
 
 
-def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent, checkout: Path = CHECKOUT) -> str:
-    """The project that a name (None: none was given) means among ``projects`` (project → checkout)."""
+def choose_project(
+    name: str | None, projects: dict[str, str], on_event: OnEvent, checkout: Path = CHECKOUT
+) -> str:
+    """The project that a name (None: none was given) means among ``projects`` (project →
+    checkout).
+    """
     here = str(checkout)
-    ours = {stack_name(project, here): project for project, owner in projects.items() if owner == here}
+    ours = {
+        stack_name(project, here): project for project, owner in projects.items() if owner == here
+    }
     wanted = check_name(name or DEFAULT_NAME)
     own = project_name(wanted, checkout)
     if own in projects:

@@ -1,4 +1,6 @@
-"""The nodes of a running stack: their containers, their roles, what they answer, commands in them."""
+"""The nodes of a running stack: their containers, their roles, what they answer, commands in
+them.
+"""
 
 import re
 import time
@@ -36,14 +38,18 @@ _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "sta
 PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
 PROOF_LIMIT_S = 30.0
-"""For the proofs of all settings, together: one through a proxy opens more than a hundred connections."""
+"""For the proofs of all settings, together: one through a proxy opens more than a hundred
+connections.
+"""
 _LAST_LOOK_S = 0.1
 """For the answers that have arrived while another node was waited for."""
 UPGRADED = "upgraded"
 
 
 class StackNodes:
-    """The nodes of one stack on the engine, found by its label: the part of the protocol that asks them."""
+    """The nodes of one stack on the engine, found by its label: the part of the protocol that asks
+    them.
+    """
 
     def __init__(self, containers: Sequence[Container], docker: Docker) -> None:
         """``containers`` is every container of one project, at least one."""
@@ -71,7 +77,9 @@ class StackNodes:
 
     @property
     def plan(self) -> str:
-        """Hash of the plan; of a stack with upgraded servers, which is no single plan's any more, `UPGRADED`."""
+        """Hash of the plan; of a stack with upgraded servers, which is no single plan's any more,
+        `UPGRADED`.
+        """
         known = {container.plan for container in self.members}
         return next(iter(known)) if len(known) == 1 else UPGRADED
 
@@ -83,14 +91,18 @@ class StackNodes:
     @property
     def client(self) -> Container:
         """The client node. Raises SandboxError (exit 4) where it is gone."""
-        return self.container(next((each.node for each in self.members if each.kind == "client"), "client1"))
+        return self.container(
+            next((each.node for each in self.members if each.kind == "client"), "client1")
+        )
 
     def refreshed(self) -> Self:
         """The stack as it is now. Raises SandboxError (exit 4) where it is gone."""
         now = inventory.containers(self.docker, self.project)
         if now:
             return type(self)(now, self.docker)
-        raise MachineError(f"the stack '{self.name}' is gone", "another command removed it", "try: make ps")
+        raise MachineError(
+            f"the stack '{self.name}' is gone", "another command removed it", "try: make ps"
+        )
 
     def container(self, node: str) -> Container:
         """The container of a node. Raises SandboxError (exit 2) for an unknown node."""
@@ -104,7 +116,9 @@ class StackNodes:
         )
 
     def refresh(self) -> None:
-        """Finds the containers as they are now, where some were replaced. Raises SandboxError (exit 4) without any."""
+        """Finds the containers as they are now, where some were replaced. Raises SandboxError (exit
+        4) without any.
+        """
         self._take(self.refreshed().containers)
 
     @cached_property
@@ -112,7 +126,9 @@ class StackNodes:
         return image_facts(self.docker, [container.id for container in self.members])
 
     def nodes(self) -> list[StackNode]:
-        own = [_stack_node(container, self._images.get(container.id, {})) for container in self.members]
+        own = [
+            _stack_node(container, self._images.get(container.id, {})) for container in self.members
+        ]
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
@@ -125,17 +141,24 @@ class StackNodes:
         return {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
 
     def standings(self) -> dict[str, str | None]:
-        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``.
+        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is
+        the writer``.
 
         None for one that is not running or does not answer.
         """
         servers = [node for node in self.members if node.is_server]
-        answers = self._answers([(node.node, node, "role") for node in servers if node.running], self.patience_s)
-        given = {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
+        answers = self._answers(
+            [(node.node, node, "role") for node in servers if node.running], self.patience_s
+        )
+        given = {
+            node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0
+        }
         return {server.node: given.get(server.node) for server in servers}
 
     def state_answers(self) -> dict[str, ExecResult]:
-        """What every running database server answers when asked for its state; `plan.server_states` reads it."""
+        """What every running database server answers when asked for its state; `plan.server_states`
+        reads it.
+        """
         servers = [node for node in self.members if node.is_server and node.running]
         return self._answers([(node.node, node, "state") for node in servers], self.patience_s)
 
@@ -144,8 +167,12 @@ class StackNodes:
         """Everything that `VIA=` can name."""
         return Entries(self.members, self.roles)
 
-    def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
-        return Entries(self.members, self.roles if roles is None else lambda: dict(roles)).resolve(via)
+    def entry_point(
+        self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None
+    ) -> EntryPoint:
+        return Entries(self.members, self.roles if roles is None else lambda: dict(roles)).resolve(
+            via
+        )
 
     def prove_settings(self) -> list[SettingProof]:
         client = next((node for node in self.members if node.kind == "client"), None)
@@ -156,28 +183,43 @@ class StackNodes:
                 key = f"{setting} on {node.node}"
                 expected[key] = (setting, node.node, proof["expect"])
                 where = node if proof["via"] == "self" else client
-                question = f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
+                question = (
+                    f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
+                )
                 if where is not None and where.running:
                     asked.append((key, where, question))
         answers = self._answers(asked, PROOF_LIMIT_S)
-        return [SettingProof(*words, _proof_answer(answers.get(key))) for key, words in expected.items()]
+        return [
+            SettingProof(*words, _proof_answer(answers.get(key))) for key, words in expected.items()
+        ]
 
     def readiness(self) -> dict[str, ReadyAnswer]:
-        client = next((each for each in self.members if each.kind == "client" and each.running), None)
+        client = next(
+            (each for each in self.members if each.kind == "client" and each.running), None
+        )
         known, asked = dict[str, ReadyAnswer](), list[tuple[str, Container, str]]()
         for each in self.members:
             if not each.running:
                 known[each.node] = ReadyAnswer(False, each.state)
             elif client is None and each.about.get("ready") == "client":
-                known[each.node] = ReadyAnswer(False, "unknown: the client node, which would ask it, does not run")
+                known[each.node] = ReadyAnswer(
+                    False, "unknown: the client node, which would ask it, does not run"
+                )
             elif question := ready_question(each, client or each):
                 asked.append((each.node, *question))
             else:
                 known[each.node] = ReadyAnswer(True, "runs")
-        return known | {node: _ready_answer(answer) for node, answer in self._answers(asked, self.patience_s).items()}
+        return known | {
+            node: _ready_answer(answer)
+            for node, answer in self._answers(asked, self.patience_s).items()
+        }
 
-    def _answers(self, questions: Sequence[tuple[str, Container, str]], limit_s: float) -> dict[str, ExecResult]:
-        """(key, container, question to it) → how that ended; all run at once, and all within ``limit_s``."""
+    def _answers(
+        self, questions: Sequence[tuple[str, Container, str]], limit_s: float
+    ) -> dict[str, ExecResult]:
+        """(key, container, question to it) → how that ended; all run at once, and all within
+        ``limit_s``.
+        """
         pending = [
             (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
             for key, container, question in questions
@@ -185,11 +227,20 @@ class StackNodes:
         end_s = time.monotonic() + limit_s
         return {key: _answer_until(end_s, each, limit_s) for key, each in pending}
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
-        return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
+        return self.docker.answer(
+            *self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s
+        )
 
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        session = self._sessions.setdefault((node, *argv), SqlSession(lambda: self.stream(node, argv)))  # atomic
+    def ask_session(
+        self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
+    ) -> ExecResult:
+        # atomic.
+        session = self._sessions.setdefault(
+            (node, *argv), SqlSession(lambda: self.stream(node, argv))
+        )
         return session.ask(line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
@@ -223,13 +274,17 @@ class StackNodes:
 
     @cached_property
     def _secrets(self) -> frozenset[str]:
-        return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
+        return frozenset(
+            self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split()
+        )
 
 
 def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:
-    """Where to ask whether a node is ready, and which question; None where running is all there is to it.
+    """Where to ask whether a node is ready, and which question; None where running is all there is
+    to it.
 
-    In the node's own container, or from the client where the path to the node is part of the question.
+    In the node's own container, or from the client where the path to the node is part of the
+    question.
     """
     via = container.about.get("ready")
     if via is None:
@@ -258,7 +313,9 @@ def _ready_answer(answer: ExecResult) -> ReadyAnswer:
 
 
 def server_role(answer: str | None) -> ServerRole | None:
-    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
+    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other
+    answer.
+    """
     word = re.match(r"\w*", answer or "")
     return _ROLES.get(word[0]) if word else None
 
@@ -279,15 +336,32 @@ def explained(answer: str | None) -> bool:
 def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:
     about = container.about
     return StackNode(
-        name=container.node, term=about["term"], component=about["component"], kind=container.kind,  # type: ignore[arg-type]
-        group_index=about["group"], family=about["family"], topology=about["topology"], image=container.image,
-        image_source=about["origin"], host=container.node, port=next(iter(about["ports"].values()), None),
-        host_of=about.get("host_of"), rejoins=about.get("rejoins", ""), **of_image,
-    )  # fmt: skip
+        name=container.node,
+        term=about["term"],
+        component=about["component"],
+        kind=container.kind,  # type: ignore[arg-type]
+        group_index=about["group"],
+        family=about["family"],
+        topology=about["topology"],
+        image=container.image,
+        image_source=about["origin"],
+        host=container.node,
+        port=next(iter(about["ports"].values()), None),
+        host_of=about.get("host_of"),
+        rejoins=about.get("rejoins", ""),
+        **of_image,
+    )
 
 
 def _external_node(entry: EntryPoint) -> StackNode:
     return StackNode(
-        name=entry.node, term="external", component="external", kind="external", group_index=entry.group_index,
-        family="mysql", host=entry.host, port=entry.port, has_container=False,
-    )  # fmt: skip
+        name=entry.node,
+        term="external",
+        component="external",
+        kind="external",
+        group_index=entry.group_index,
+        family="mysql",
+        host=entry.host,
+        port=entry.port,
+        has_container=False,
+    )

@@ -1,4 +1,6 @@
-"""The plan of a profile on this machine: with the images that its engine has, and variables that their servers know."""
+"""The plan of a profile on this machine: with the images that its engine has, and variables that
+their servers know.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -20,17 +22,21 @@ _PATIENCE_S = 30.0
 """How long a server may take to list its variables."""
 
 
-def planned(request: PlanRequest, library: Library | None = None, docker: Docker | None = None) -> Plan:
-    """The plan of a request on this machine, for every command: the engine is asked what images it has.
+def planned(
+    request: PlanRequest, library: Library | None = None, docker: Docker | None = None
+) -> Plan:
+    """The plan of a request on this machine, for every command: the engine is asked what images it
+    has.
 
-    Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine, and for a variable that
-    a server here does not know; else exit 4.
+    Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine, and
+    for a variable that a server here does not know; else exit 4.
     """
     known, engine = library or load_library(), docker or Docker()
     try:
         available = engine_availability(load_lock(), engine, known.catalog)
     except SandboxError:
-        make_plan(request, known, Availability(lock=load_lock()))  # a typing error is reported first
+        # A typing error is reported first.
+        make_plan(request, known, Availability(lock=load_lock()))
         raise
     made = make_plan(request, known, available)
     refuse_unknown_variables(made, engine)
@@ -38,9 +44,11 @@ def planned(request: PlanRequest, library: Library | None = None, docker: Docker
 
 
 def refuse_unknown_variables(plan: Plan, docker: Docker) -> None:
-    """Raises UnknownVariableError (exit 2) for a variable of SET= or CNF= that a server does not know.
+    """Raises UnknownVariableError (exit 2) for a variable of SET= or CNF= that a server does not
+    know.
 
-    Of an image that is not here nothing is known: whoever brings it asks again, before a server starts.
+    Of an image that is not here nothing is known: whoever brings it asks again, before a server
+    starts.
     """
     concerned = [node for node in plan.databases if node.assignments or plan.request.cnf]
     if concerned:
@@ -80,9 +88,13 @@ def _asked(image: str, server: str, docker: Docker) -> Names:
 
 
 def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapping[str, Plan]:
-    """Server → plan of the base data directory that it can start from; empty unless every server has one."""
+    """Server → plan of the base data directory that it can start from; empty unless every server
+    has one.
+    """
     known = library or load_library()
-    return base_plans(base_requests(plan, known), known, engine_availability(load_lock(), catalog=known.catalog))
+    return base_plans(
+        base_requests(plan, known), known, engine_availability(load_lock(), catalog=known.catalog)
+    )
 
 
 def offline_plan(request: PlanRequest) -> Plan:

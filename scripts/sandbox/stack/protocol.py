@@ -1,4 +1,6 @@
-"""The interface of `stack` for the layers above it: a running stack, and the events while it comes up or changes."""
+"""The interface of `stack` for the layers above it: a running stack, and the events while it comes
+up or changes.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ ServerRole = Literal["writer", "reader", "stale"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackNode:
-    """One node of a running stack. ``image`` is the reference, ``image_id`` the engine's ``sha256:…``."""
+    """One node of a running stack. ``image`` is the reference, ``image_id`` the engine's
+    ``sha256:…``.
+    """
 
     name: str
     term: str
@@ -33,7 +37,9 @@ class StackNode:
     digest: str | None = None
     """Of a published image."""
     package_version: str | None = None
-    """As the distribution or vendor writes it, such as ``1:11.8.6-0+deb13u1``; None where the image has none."""
+    """As the distribution or vendor writes it, such as ``1:11.8.6-0+deb13u1``; None where the image
+    has none.
+    """
     host: str
     """Name under which the client node reaches it."""
     port: int | None
@@ -52,12 +58,18 @@ class StackNode:
 
 
 def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its
+    replicas.
+    """
     members = [server for server in servers if server.kind == "database"]
     if len(members) < 2 or members[0].topology != "single":
         return list(servers)
     first = members[0].name == writer
-    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+    return [
+        server
+        for server in servers
+        if server.name == writer or (first and server.kind == "replica")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,9 @@ class EntryPoint:
     via: str
     """Its name for the user: ``haproxy1:rw``, ``writer``, ``pxc2``."""
     multiplexes: bool = False
-    """Whether it shares server connections among clients, so that prepared statements must be off."""
+    """Whether it shares server connections among clients, so that prepared statements must be
+    off.
+    """
     user: str = "sbtest"
     schema: str = "sbtest"
     others: tuple[str, ...] = ()
@@ -123,7 +137,9 @@ class ReadyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the engine reports about itself (`docker info`), which describes the machine where containers run."""
+    """What the engine reports about itself (`docker info`), which describes the machine where
+    containers run.
+    """
 
     version: str
     operating_system: str
@@ -139,7 +155,9 @@ class Stream(Protocol):
     """A command running in a node."""
 
     def lines(self) -> Iterator[str]:
-        """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
+        """Lines as they arrive, standard output and error in one, without line ends; ends with the
+        command.
+        """
 
     def send(self, line: str) -> None:
         """Sends a line of input to the command; lost where the command has ended."""
@@ -151,25 +169,33 @@ class Stream(Protocol):
         """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
 
     def kill(self) -> None:
-        """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
+        """Ends our side of the connection; the caller must end what runs in the node. Harmless when
+        repeated.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a container may use now; None: no limit. ``cpus`` in processors, ``memory_bytes`` of memory and swap."""
+    """What a container may use now; None: no limit. ``cpus`` in processors, ``memory_bytes`` of
+    memory and swap.
+    """
 
     cpus: float | None = None
     memory_bytes: int | None = None
 
 
 class NodeControl(Protocol):
-    """The means to break and mend one node. Every method raises SandboxError (exit 4) where the engine refuses."""
+    """The means to break and mend one node. Every method raises SandboxError (exit 4) where the
+    engine refuses.
+    """
 
     name: str
     kind: "Kind"
 
     def state(self) -> str:
-        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``, ``external``."""
+        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``,
+        ``external``.
+        """
 
     def address(self) -> str | None:
         """IP address in the stack's network; None while it is not connected or has ended."""
@@ -187,56 +213,76 @@ class NodeControl(Protocol):
         """TERM, and KILL after ``grace_s``. Returns when the container has ended."""
 
     def start(self) -> None:
-        """Starts a container that has ended, without waiting for its server. Harmless when it runs."""
+        """Starts a container that has ended, without waiting for its server. Harmless when it
+        runs.
+        """
 
     def in_volumes(self, script: str) -> ExecResult:
-        """Runs ``sh -c script`` as root beside a container that has ended, with its volumes where it has them."""
+        """Runs ``sh -c script`` as root beside a container that has ended, with its volumes where
+        it has them.
+        """
 
     def empty_data(self) -> None:
-        """Removes all that is in the data directory of a container that has ended: it starts as a new one does."""
+        """Removes all that is in the data directory of a container that has ended: it starts as a
+        new one does.
+        """
 
     def disconnect(self) -> None:
         """Unplugs it from the stack's network. Harmless when repeated."""
 
     def connect(self) -> None:
-        """Plugs it in under its own name again; its address may be another one. Harmless when repeated."""
+        """Plugs it in under its own name again; its address may be another one. Harmless when
+        repeated.
+        """
 
     def limits(self) -> Limits:
         """What it may use now."""
 
     def limit(self, limits: Limits) -> None:
-        """Sets both limits, at once and while it runs. A lower one on memory ends what exceeds it."""
+        """Sets both limits, at once and while it runs. A lower one on memory ends what exceeds
+        it.
+        """
 
     def weigh(self, weight: float) -> None:
-        """Its share of the processors where they are short: 1 as every other container, 8 eight times as much."""
+        """Its share of the processors where they are short: 1 as every other container, 8 eight
+        times as much.
+        """
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``sh -c script`` as root in the container. TimeoutError past ``timeout_s``."""
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
-        """Runs SQL on its server: as root, or as the user of an external address. TimeoutError past ``timeout_s``."""
+        """Runs SQL on its server: as root, or as the user of an external address. TimeoutError past
+        ``timeout_s``.
+        """
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``bash -c script`` in the node's network namespace, with NET_ADMIN, iptables and tc.
 
-        The first call starts a helper (0.3 s); it lives until `release`, or until the stack is removed.
+        The first call starts a helper (0.3 s); it lives until `release`, or until the stack is
+        removed.
         """
 
     def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
-        """Like `in_network`, with the data directory's volume at /data, and SYS_ADMIN to shut its file system down.
+        """Like `in_network`, with the data directory's volume at /data, and SYS_ADMIN to shut its
+        file system down.
 
         A second helper: while it lives, the engine does not unmount the volume.
         """
 
     def write_limit(self, bytes_per_s: int | None) -> None:
-        """Limits what its processes write to the disk of the data directory, by its control group; None: no limit."""
+        """Limits what its processes write to the disk of the data directory, by its control group;
+        None: no limit.
+        """
 
     def release(self) -> None:
         """Removes the helpers, where there are any. Harmless when repeated."""
 
 
 class RunningStack(Protocol):
-    """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be asked."""
+    """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be
+    asked.
+    """
 
     name: str
     """``default`` when none was given; of one started by hand, its project."""
@@ -251,22 +297,32 @@ class RunningStack(Protocol):
         """Every node of the plan, running or not, and external servers."""
 
     def roles(self) -> Mapping[str, ServerRole | None]:
-        """Role of every database server, all asked at once, now; None for one without an answer or a role."""
+        """Role of every database server, all asked at once, now; None for one without an answer or
+        a role.
+        """
 
-    def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
-        """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown.
+    def entry_point(
+        self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None
+    ) -> EntryPoint:
+        """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous
+        or unknown.
 
         ``roles``: of every server, where they were asked just now.
         """
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
 
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line.
+    def ask_session(
+        self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
+    ) -> ExecResult:
+        """Sends a line to a command that keeps running in a node; the first line starts it. The
+        answer is a line.
 
-        The command starts an answer with ASCII 30, which is removed here. If the command ended instead: its exit code,
-        not 0, and its last output. TimeoutError past ``timeout_s``.
+        The command starts an answer with ASCII 30, which is removed here. If the command ended
+        instead: its exit code, not 0, and its last output. TimeoutError past ``timeout_s``.
         """
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
@@ -276,13 +332,19 @@ class RunningStack(Protocol):
         """Whether each node is ready, all asked at once, now."""
 
     def server_states(self) -> Mapping[str, ServerStatus]:
-        """State of every database server in the words of its field, with the reason; asked now, its log included."""
+        """State of every database server in the words of its field, with the reason; asked now, its
+        log included.
+        """
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Returns when every node is ready. Raises SandboxError (exit 4) where one is not, or is not running."""
+        """Returns when every node is ready. Raises SandboxError (exit 4) where one is not, or is
+        not running.
+        """
 
     def dead_nodes(self) -> Mapping[str, str]:
-        """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""
+        """Nodes whose container is not running, each with its state: ``exited (137), out of
+        memory``.
+        """
 
     def starts(self) -> Mapping[str, str]:
         """When the container of each node started last, in the engine's words."""
@@ -300,17 +362,23 @@ class RunningStack(Protocol):
         """The means to break a node. SandboxError (exit 2) for an unknown one."""
 
     def upgrade(self, node: str, version: str) -> None:
-        """Stops a server in order and starts one of another version on its data, in a container of its own.
+        """Stops a server in order and starts one of another version on its data, in a container of
+        its own.
 
-        Returns once it is started, without waiting for it. Raises SandboxError: exit 2 where the profile has no such
-        version; exit 4 where its image is not here (nothing is stopped then), or the engine refuses.
+        Returns once it is started, without waiting for it. Raises SandboxError: exit 2 where the
+        profile has no such version; exit 4 where its image is not here (nothing is stopped then),
+        or the engine refuses.
         """
 
     def lacking(self) -> Mapping[str, str]:
-        """What the engine's kernel cannot do of netem, tbf, iptables and write-limit, each with the reason."""
+        """What the engine's kernel cannot do of netem, tbf, iptables and write-limit, each with the
+        reason.
+        """
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack, which stay while it is up; none of them may appear in anything saved."""
+        """Every password of the stack, which stay while it is up; none of them may appear in
+        anything saved.
+        """
 
 
 NodeState = Literal["creating", "starting", "waiting", "ready", "failed", "stopping", "stopped"]
@@ -319,7 +387,9 @@ ImageState = Literal["waiting", "pulling", "building", "here", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """A node's state, what it last answered, and seconds since the command started to work on it."""
+    """A node's state, what it last answered, and seconds since the command started to work on
+    it.
+    """
 
     node: str
     state: NodeState

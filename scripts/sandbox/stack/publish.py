@@ -1,4 +1,6 @@
-"""Ports of a running stack on this machine (`PUBLISH=1`): forwarded by a helper, on 127.0.0.1 only."""
+"""Ports of a running stack on this machine (`PUBLISH=1`): forwarded by a helper, on 127.0.0.1
+only.
+"""
 
 import json
 import shlex
@@ -25,7 +27,9 @@ class Address:
 
 
 def publish(stack: Stack, on_event: OnEvent) -> Stack:
-    """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
+    """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the
+    engine refuses.
+    """
     with locked_stack(stack.project, stack.name, on_event):
         stack = stack.refreshed()
         publisher = stack.publisher
@@ -51,20 +55,40 @@ def addresses(stack: Stack) -> list[Address]:
 def _create(stack: Stack) -> None:
     """On its own network, which reaches the host, and on the stack's, which does not."""
     docker, public, publisher = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
-    open_ports = [(each.node, name, port) for each in stack.members for name, port in each.about["ports"].items()]
+    open_ports = [
+        (each.node, name, port)
+        for each in stack.members
+        for name, port in each.about["ports"].items()
+    ]
     forwards = dict(enumerate(open_ports, _FIRST_PORT))
     targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
     labels = helper_options(
-        stack.identity, profile=stack.profile, plan=stack.plan, node=_NODE, forwards=json.dumps(targets)
+        stack.identity,
+        profile=stack.profile,
+        plan=stack.plan,
+        node=_NODE,
+        forwards=json.dumps(targets),
     )
     docker.answer("rm", "--force", publisher)  # what an earlier attempt left
     docker.answer("network", "rm", public)
     docker.ask("network", "create", *labels, public)
     ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
     docker.ask(
-        "create", "--name", publisher, "--hostname", _NODE, "--network", public, *labels, *ports, "--entrypoint",
-        "bash", stack.client.image, "-c", _script(forwards),
-    )  # fmt: skip
+        "create",
+        "--name",
+        publisher,
+        "--hostname",
+        _NODE,
+        "--network",
+        public,
+        *labels,
+        *ports,
+        "--entrypoint",
+        "bash",
+        stack.client.image,
+        "-c",
+        _script(forwards),
+    )
     docker.ask("network", "connect", f"{stack.project}_stack", publisher)
     docker.ask("start", publisher)
 

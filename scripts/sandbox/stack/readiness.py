@@ -1,4 +1,5 @@
-"""Waits until every node of a stack meets its ready condition: bounded, with progress, stopped by a death.
+"""Waits until every node of a stack meets its ready condition: bounded, with progress, stopped by a
+death.
 
 Nodes are asked by a loop inside their own containers; the engine reports their deaths.
 """
@@ -31,9 +32,13 @@ QUIET_S = 10.0
 LEFT_S = 10.0
 """A server that has been broken for this long does not come back by itself."""
 WITHOUT_CAUSE_S = 60.0
-"""…but one that reports no error has this long: its forming script goes on, and takes its time on a busy machine."""
+"""…but one that reports no error has this long: its forming script goes on, and takes its time on a
+busy machine.
+"""
 _LOG_OUR_QUESTIONS = ("proxy", "manager")
-"""Kinds of nodes whose log is no progress: it has a line for each question, and for each attempt to reach a server."""
+"""Kinds of nodes whose log is no progress: it has a line for each question, and for each attempt to
+reach a server.
+"""
 LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
 _ASK_EVERY_S = 5.0
@@ -62,7 +67,13 @@ class ReadinessLoop:
     """A context: asks one node until it is ready, and puts its news into the queue."""
 
     def __init__(
-        self, docker: Docker, node: str, container_id: str, question: str, then: tuple[str, ...], news: NewsQueue
+        self,
+        docker: Docker,
+        node: str,
+        container_id: str,
+        question: str,
+        then: tuple[str, ...],
+        news: NewsQueue,
     ) -> None:
         """``container_id``, ``question``: where the node answers, and the readiness question.
 
@@ -105,10 +116,17 @@ class ReadinessLoop:
 
 @contextmanager
 def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
-    """Puts every container of the project that dies into the queue, from shortly before the block until its end."""
+    """Puts every container of the project that dies into the queue, from shortly before the block
+    until its end.
+    """
     filters = ("--filter", f"label={LABEL}={project}", "--filter", "event=die")
     stream = docker.stream(
-        "events", "--since", "2s", *filters, "--format", '{{index .Actor.Attributes "sandbox.node"}}'
+        "events",
+        "--since",
+        "2s",
+        *filters,
+        "--format",
+        '{{index .Actor.Attributes "sandbox.node"}}',
     )
 
     def listen() -> None:
@@ -125,12 +143,16 @@ def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
 
 
 class NotReadyError(MachineError):
-    """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords masked.
+    """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords
+    masked.
 
-    ``others``: what else is not ready, with its last answer: a member that never joined is why the others wait.
+    ``others``: what else is not ready, with its last answer: a member that never joined is why the
+    others wait.
     """
 
-    def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str, others: str = "") -> None:
+    def __init__(
+        self, node: str, predicate: str, log: tuple[str, ...], name_option: str, others: str = ""
+    ) -> None:
         super().__init__(
             f"{node} {predicate}",
             f"{others}the stack is kept for you to inspect; the end of the node's log is above",
@@ -140,7 +162,8 @@ class NotReadyError(MachineError):
 
 
 class BrokenServerError(NotReadyError):
-    """Servers that do not become ready by themselves: evicted, in no group any more, replication stopped.
+    """Servers that do not become ready by themselves: evicted, in no group any more, replication
+    stopped.
 
     ``broken``: node → its state.
     """
@@ -151,10 +174,15 @@ class BrokenServerError(NotReadyError):
         super().__init__(node, f"is {broken[node].text}", (), option)
         self.broken = dict(broken)
         others = [f"{other} is {state.text}" for other, state in broken.items() if other != node]
-        they = "they do not come back by themselves" if others else "it does not come back by itself"
+        they = (
+            "they do not come back by themselves" if others else "it does not come back by itself"
+        )
         self.known = "; ".join([*others, they])
         step = f"try: make heal{option} REPAIR=1"
-        self.next_step = f"{step}   (make ps{option} shows every server's state, make logs{option} NODE={node} why)"
+        self.next_step = (
+            f"{step}   (make ps{option} shows every server's state, make logs{option} NODE={node}"
+            " why)"
+        )
 
 
 class OtherVersionError(MachineError):
@@ -186,7 +214,9 @@ def _patience_s(state: ServerStatus) -> float:
 
 
 class _BrokenServers:
-    """Finds servers that do not come back by themselves; times in seconds since the wait started."""
+    """Finds servers that do not come back by themselves; times in seconds since the wait
+    started.
+    """
 
     def __init__(self, stack: StackNodes) -> None:
         self._stack = stack
@@ -195,7 +225,8 @@ class _BrokenServers:
         self._due_s = 0.0
 
     def check(self, now_s: float) -> None:
-        """Asks those that were ready, too: one that hung may not have known yet that the others went on without it.
+        """Asks those that were ready, too: one that hung may not have known yet that the others
+        went on without it.
 
         Raises BrokenServerError.
         """
@@ -203,16 +234,24 @@ class _BrokenServers:
             return
         self._due_s = now_s + _ASK_EVERY_S
         now = look(self._stack)
-        broken = {node: state for node, state in now.states.items() if state.needs_repair and not now.ready[node].ready}
+        broken = {
+            node: state
+            for node, state in now.states.items()
+            if state.needs_repair and not now.ready[node].ready
+        }
         self._since_s = {node: self._since_s.get(node, now_s) for node in broken}
-        if any(state.is_final or now_s - self._since_s[node] >= _patience_s(state) for node, state in broken.items()):
+        if any(
+            state.is_final or now_s - self._since_s[node] >= _patience_s(state)
+            for node, state in broken.items()
+        ):
             raise BrokenServerError(broken, self._stack.name)
 
 
 class Readiness:
     """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound.
 
-    ``end_if_broken``: a server that does not come back by itself ends the wait before its bound does.
+    ``end_if_broken``: a server that does not come back by itself ends the wait before its bound
+    does.
     """
 
     def __init__(
@@ -233,14 +272,19 @@ class Readiness:
         """The version that every server reported when it became ready."""
         self._broken = _BrokenServers(stack) if end_if_broken else None
         self._servers_ready_s = 0.0
-        """When the last server so far became ready: what stands before servers cannot be ready earlier."""
-        self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
+        """When the last server so far became ready: what stands before servers cannot be ready
+        earlier.
+        """
+        self._open = {
+            each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"]))
+            for each in stack.members
+        }
 
     def wait(self) -> None:
         """Returns when every node is ready.
 
-        Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log;
-        BrokenServerError where that is asked for.
+        Raises SandboxError (exit 4) when a node's time is over or its container ends, after an
+        event with its log; BrokenServerError where that is asked for.
         """
         with deaths(self._docker, self._stack.project, self._news), ExitStack() as loops:
             for waiting in list(self._open.values()):
@@ -311,7 +355,9 @@ class Readiness:
             raise OtherVersionError(container, other, name_option(self._stack.name))
 
     def _check_life(self, news: News) -> None:
-        """Checks a death that the engine reports, or a failed question; a completed restart is neither."""
+        """Checks a death that the engine reports, or a failed question; a completed restart is
+        neither.
+        """
         container = next((each for each in self._stack.members if each.node == news.node), None)
         if container is None:
             return
@@ -339,10 +385,15 @@ class Readiness:
             self._fail(name, self._too_late(waiting, seconds))
 
     def _too_late(self, waiting: _Waiting, seconds: float) -> str:
-        """What is wrong with a node whose time is over: the condition, its last answer, and a server's state."""
+        """What is wrong with a node whose time is over: the condition, its last answer, and a
+        server's state.
+        """
         container = waiting.container
         expected = _in_words(container, container.about.get("expected") or "success")
-        text = f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {waiting.answer or 'none'}"
+        text = (
+            f"is not ready after {seconds:.0f} s (condition: {expected}; last answer:"
+            f" {waiting.answer or 'none'}"
+        )
         if container.is_server and (state := look(self._stack).states.get(container.node)):
             text += f"; it is {state.text}"
         return f"{text})"
@@ -366,7 +417,11 @@ class Readiness:
             passwords = self._stack.secrets()
         tail = tuple(mask(log, passwords).splitlines()[-LOG_LINES:])
         self._on_event(LogTail(name, tail))
-        others = [f"{node} ({each.answer or 'no answer'})" for node, each in self._open.items() if node != name]
+        others = [
+            f"{node} ({each.answer or 'no answer'})"
+            for node, each in self._open.items()
+            if node != name
+        ]
         also = f"also not ready: {', '.join(others)}; " if others else ""
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name), also)
 
@@ -378,4 +433,6 @@ class Readiness:
 
 def _in_words(container: Container, answer: str) -> str:
     """An answer of a cluster's member in the words of its field."""
-    return ready_in_words(container.about.get("topology"), container.about.get("members", 1), answer)
+    return ready_in_words(
+        container.about.get("topology"), container.about.get("members", 1), answer
+    )

@@ -1,4 +1,6 @@
-"""The passwords, certificates and keys of a stack: generated; an external server's password from a file or a prompt."""
+"""The passwords, certificates and keys of a stack: generated; an external server's password from a
+file or a prompt.
+"""
 
 import datetime
 import os
@@ -28,12 +30,15 @@ _EXTERNAL_VARIABLE = "EXTERNAL_PASSWORD_FILE"
 
 
 def draw_secrets(plan: Plan) -> Secrets:
-    """Fresh random passwords; certificates and keys only where a component of the plan needs them (they take 0.1 s).
+    """Fresh random passwords; certificates and keys only where a component of the plan needs them
+    (they take 0.1 s).
 
-    With an external server, the application's password is that server's. Raises SandboxError (exit 2) where it is not
-    given.
+    With an external server, the application's password is that server's. Raises SandboxError (exit
+    2) where it is not given.
     """
-    passwords = {name: "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH)) for name in PASSWORD_NAMES}
+    passwords = {
+        name: "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH)) for name in PASSWORD_NAMES
+    }
     for external in (group.external for group in plan.groups if group.external):
         passwords["app"] = external_password(external)
     hosts = [node.name for node in plan.nodes]
@@ -43,7 +48,9 @@ def draw_secrets(plan: Plan) -> Secrets:
 
     authority, certificate, key = _chain(hosts) if needed("authority") else ("", "", "")
     own_certificate, own_key = _self_signed(hosts) if needed("itself") else ("", "")
-    ssh_key, ssh_public_key = _ssh_keys() if any(node.component.spec.ssh_key for node in plan.nodes) else ("", "")
+    ssh_key, ssh_public_key = (
+        _ssh_keys() if any(node.component.spec.ssh_key for node in plan.nodes) else ("", "")
+    )
     return Secrets(
         **passwords,
         uuid=str(uuid.uuid4()),
@@ -58,7 +65,8 @@ def draw_secrets(plan: Plan) -> Secrets:
 
 
 def external_password(address: str) -> str:
-    """The first line of the file that EXTERNAL_PASSWORD_FILE names, else what is typed at the prompt.
+    """The first line of the file that EXTERNAL_PASSWORD_FILE names, else what is typed at the
+    prompt.
 
     Raises SandboxError (exit 2) where neither gives one.
     """
@@ -71,7 +79,8 @@ def external_password(address: str) -> str:
             return typed
     raise SandboxError(
         f"no password was given for {address}",
-        f"it comes from the file in the environment variable {_EXTERNAL_VARIABLE}, or from a prompt in a terminal",
+        f"it comes from the file in the environment variable {_EXTERNAL_VARIABLE}, or from a prompt"
+        " in a terminal",
         f"try: {_EXTERNAL_VARIABLE}=<file> make up PROFILE=external EXTERNAL={address}",
     )
 
@@ -86,18 +95,24 @@ def _first_line(path: Path) -> str:
     if password:
         return password
     raise SandboxError(
-        f"{_EXTERNAL_VARIABLE}={path} is empty", "its first line must be the password", f"try: ls -l {path}"
+        f"{_EXTERNAL_VARIABLE}={path} is empty",
+        "its first line must be the password",
+        f"try: ls -l {path}",
     )
 
 
 def _chain(hosts: list[str]) -> tuple[str, str, str]:
-    """(CA certificate, server certificate, server key) as PEM; CA and server have distinct common names.
+    """(CA certificate, server certificate, server key) as PEM; CA and server have distinct common
+    names.
 
-    The server rejects a chain whose CA and server share one (MySQL manual, Creating SSL Certificates).
+    The server rejects a chain whose CA and server share one (MySQL manual, Creating SSL
+    Certificates).
     """
     from cryptography.hazmat.primitives.asymmetric import rsa
 
-    authority_key, server_key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+    authority_key, server_key = (
+        rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2)
+    )
     authority = _certificate("sandbox CA", authority_key, [], "sandbox CA", authority_key)
     server = _certificate("sandbox server", server_key, hosts, "sandbox CA", authority_key)
     return authority, server, _pem(server_key)
@@ -118,9 +133,13 @@ def _ssh_keys() -> tuple[str, str]:
 
     key = ed25519.Ed25519PrivateKey.generate()
     private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption(),
     )
-    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
     return private.decode(), public.decode()
 
 
@@ -150,5 +169,7 @@ def _pem(key: "Key") -> str:
     from cryptography.hazmat.primitives import serialization
 
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     ).decode()

@@ -1,4 +1,6 @@
-"""The state of a database server in the words of its field, from what it and its peers say. Asks nobody."""
+"""The state of a database server in the words of its field, from what it and its peers say. Asks
+nobody.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,10 +24,13 @@ _REASONS = {
         r"Member was expelled from the group.*",
         r"Worker \d+ failed executing transaction .*",
         r"This member has more executed transactions than those present in the group.*",
-        r"Fatal error during the (?:incremental )?[Rr]ecovery process.*|Maximum number of retries.*",
+        (
+            r"Fatal error during the (?:incremental )?[Rr]ecovery process.*|Maximum number of"
+            r" retries.*"
+        ),
         r"The member was unable to reconnect.*|This server is not able to reach a majority.*",
     ),
-}  # fmt: skip
+}
 """In the order of their weight: what comes first says more than what follows from it."""
 _ERRORS = {
     "galera": re.compile(r"\[ERROR\] (?:\[[^\]]*\] )*(WSREP.*|.*Slave.*|.*Replica.*)"),
@@ -36,7 +41,9 @@ LIMIT = 300
 
 
 def reason_in(log: str, topology: str) -> str:
-    """Why a server left; else its last error; empty where the log has none. At most ``LIMIT`` characters."""
+    """Why a server left; else its last error; empty where the log has none. At most ``LIMIT``
+    characters.
+    """
     lines = log.splitlines()
     for pattern in _REASONS.get(topology, ()):
         for line in reversed(lines):
@@ -56,22 +63,42 @@ def _tidy(text: str) -> str:
 
 NO_ERROR = ("", "0")
 _BROKEN_RECEIVER = {"1236", "13114", "1593"}
-"""A receiver that ends with these does not try again: the source has purged what it needs, or both have one ID.
+"""A receiver that ends with these does not try again: the source has purged what it needs, or both
+have one ID.
 
 Sources: MySQL's manual, "Server Error Message Reference": ER_MASTER_FATAL_ERROR_READING_BINLOG,
 ER_SERVER_SOURCE_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
 """
 _DATA_DIFFERS = frozenset(
     {
-        1007, 1008, 1049, 1050, 1051, 1054, 1060, 1061, 1091, 1146, 1304, 1305,  # an object is there, or is not
-        1032, 1062,  # a row is missing, or there twice
-        1396, 1410,  # an account
-        1451, 1452, 3819, 4025,  # a foreign key or a check does not hold
+        # An object is there, or is not.
+        1007,
+        1008,
+        1049,
+        1050,
+        1051,
+        1054,
+        1060,
+        1061,
+        1091,
+        1146,
+        1304,
+        1305,
+        1032,
+        1062,  # a row is missing, or there twice
+        1396,
+        1410,  # an account
+        1451,
+        1452,
+        3819,
+        4025,  # a foreign key or a check does not hold
     }
-)  # fmt: skip
-"""Errors of an applier whose server holds other data than the source: the same transaction fails each time.
+)
+"""Errors of an applier whose server holds other data than the source: the same transaction fails
+each time.
 
-Sources: MySQL's manual, "Server Error Message Reference"; MariaDB's, "MariaDB Error Code Reference".
+Sources: MySQL's manual, "Server Error Message Reference"; MariaDB's, "MariaDB Error Code
+Reference".
 """
 
 
@@ -81,7 +108,9 @@ def differs(code: str) -> bool:
 
 
 def replicating(facts: ServerFacts) -> ServerStatus:
-    """A server of asynchronous replication: what its role says first, then the worst of its channels."""
+    """A server of asynchronous replication: what its role says first, then the worst of its
+    channels.
+    """
     word, _, text = facts.role.partition(": ")
     if word in ("stale", "detached"):
         return ServerStatus(word, text, (), "rejoin")
@@ -119,20 +148,29 @@ def _channel(row: Row) -> ServerStatus:
         code = row.get("Worker_Errno") or row.get("Last_SQL_Errno", "0")
         message = row.get("Worker_Error") or row.get("Last_SQL_Error", "")
         if code in NO_ERROR:
-            return ServerStatus("stopped", "its applier was stopped, without an error", view, "rejoin")
+            return ServerStatus(
+                "stopped", "its applier was stopped, without an error", view, "rejoin"
+            )
         return ServerStatus(
-            "stopped", f"applier, error {code}: {message}", view, "rebuild" if differs(code) else "rejoin"
+            "stopped",
+            f"applier, error {code}: {message}",
+            view,
+            "rebuild" if differs(code) else "rejoin",
         )
     receiver = field_of(row, "IO_Running")
     code, message = row.get("Last_IO_Errno", "0"), row.get("Last_IO_Error", "")
     if receiver == "No":
         if code in NO_ERROR:
-            return ServerStatus("stopped", "its receiver was stopped, without an error", view, "rejoin")
+            return ServerStatus(
+                "stopped", "its receiver was stopped, without an error", view, "rejoin"
+            )
         repair: Repair = "rebuild" if code in _BROKEN_RECEIVER else "rejoin"
         return ServerStatus("stopped", f"receiver, error {code}: {message}", view, repair)
     if receiver != "Yes":
         # MariaDB says before it what it tries, and how often.
-        failed = f", error {code}: {message.rpartition('message: ')[2]}" if code not in NO_ERROR else ""
+        failed = (
+            f", error {code}: {message.rpartition('message: ')[2]}" if code not in NO_ERROR else ""
+        )
         return ServerStatus("connecting", f"to {source}{failed}", view, "wait")
     return _lag(row, source, view)
 
@@ -150,7 +188,8 @@ def _lag(row: Row, source: str, view: tuple[str, ...]) -> ServerStatus:
 def facts_from(answer: str) -> tuple[dict[str, str], list[Row]]:
     """The status and the replication channels in the answer to a node's question ``state``.
 
-    A line is ``name<TAB>value``, or vertical output: ``name: value``, with a line of asterisks before each row.
+    A line is ``name<TAB>value``, or vertical output: ``name: value``, with a line of asterisks
+    before each row.
     """
     status: dict[str, str] = {}
     channels: list[dict[str, str]] = []
@@ -167,11 +206,13 @@ def facts_from(answer: str) -> tuple[dict[str, str], list[Row]]:
     return status, [row | workers.get(row.get("Channel_Name", ""), {}) for row in followed]
 
 
-def server_states(facts: Mapping[str, ServerFacts], at_once: bool = True) -> dict[str, ServerStatus]:
+def server_states(
+    facts: Mapping[str, ServerFacts], at_once: bool = True
+) -> dict[str, ServerStatus]:
     """Node → its state, for the servers of one group.
 
-    ``at_once``: all were asked at the same time; else views that differ may be no more than the one before and the one
-    after a change.
+    ``at_once``: all were asked at the same time; else views that differ may be no more than the one
+    before and the one after a change.
     """
     alone = {node: state_of(each) for node, each in facts.items()}
     found = dict(alone)
@@ -188,8 +229,12 @@ def server_states(facts: Mapping[str, ServerFacts], at_once: bool = True) -> dic
 def _with_forming(
     own: ServerStatus, facts: Mapping[str, ServerFacts], alone: Mapping[str, ServerStatus]
 ) -> ServerStatus:
-    """A member in no group waits where there is none to join: its forming script starts it once all members answer."""
-    if own.repair != "restart" or not all(_is_in_no_group(facts[node], alone[node]) for node in facts):
+    """A member in no group waits where there is none to join: its forming script starts it once all
+    members answer.
+    """
+    if own.repair != "restart" or not all(
+        _is_in_no_group(facts[node], alone[node]) for node in facts
+    ):
         return own
     reason = own.reason if own.word == "expelled" else "the group has not formed yet"
     return replace(own, reason=reason, repair="wait")
@@ -218,13 +263,23 @@ def state_of(facts: ServerFacts) -> ServerStatus:
 
 _PHASES = (
     (r"WSREP_SST: \[INFO\] (.*|)", "joiner", "full state transfer (SST)"),
-    (r"Requesting state transfer|State transfer required|SST request", "joiner", "state transfer requested"),
+    (
+        r"Requesting state transfer|State transfer required|SST request",
+        "joiner",
+        "state transfer requested",
+    ),
     (r"Receiving IST: *([\d.]+%)", "joiner", "incremental state transfer (IST), {0} received"),
     (r"Receiving IST|Prepared IST receiver", "joiner", "incremental state transfer (IST)"),
-    (r"Starting crash recovery|Recovered position|Starting XA crash recovery|InnoDB: Starting a batch to recover",
-     "recovering", "crash recovery"),
+    (
+        (
+            r"Starting crash recovery|Recovered position|Starting XA crash recovery|InnoDB:"
+            r" Starting a batch to recover"
+        ),
+        "recovering",
+        "crash recovery",
+    ),
     (r"\[forming\] waiting, (.*)", "waiting", "for its cluster: {0}"),
-)  # fmt: skip
+)
 """What the log of a server says that takes no connections yet; the line that comes last counts."""
 _MAY_JOIN = ("joiner", "starting", "waiting", "recovering", "non-primary", "no answer")
 """A node takes no connections until a full state transfer is done."""
@@ -255,12 +310,16 @@ def _galera(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
     view = _addresses(status.get("wsrep_incoming_addresses", ""))
     size = int(status.get("wsrep_cluster_size") or 0)
     if number == "5" or comment == "Inconsistent":
-        return ServerStatus("evicted", reason_in(facts.log, "galera") or "its data differs", (), "restart")
+        return ServerStatus(
+            "evicted", reason_in(facts.log, "galera") or "its data differs", (), "restart"
+        )
     if component == "Disconnected":
         reason = reason_in(facts.log, "galera") or "its provider is not connected"
         return ServerStatus("left", reason, (), "restart")
     if component != "Primary":
-        return ServerStatus("non-primary", f"sees {size} of {facts.members} members, no quorum", view, "wait")
+        return ServerStatus(
+            "non-primary", f"sees {size} of {facts.members} members, no quorum", view, "wait"
+        )
     return _galera_primary(facts, status, number, view, size)
 
 
@@ -312,11 +371,17 @@ def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
     if state in ("ERROR", "OFFLINE"):
         reason = reason_in(facts.log, "gr")
         word = "expelled" if "expelled" in reason else state
-        return ServerStatus(word, reason or "it is in no group", (), "restart", has_cause=bool(reason))
+        return ServerStatus(
+            word, reason or "it is in no group", (), "restart", has_cause=bool(reason)
+        )
     if 2 * len(unreachable) >= len(view):
-        return ServerStatus("blocked", f"no majority: {', '.join(unreachable)} UNREACHABLE", view, "wait")
+        return ServerStatus(
+            "blocked", f"no majority: {', '.join(unreachable)} UNREACHABLE", view, "wait"
+        )
     if state == "RECOVERING":
-        return ServerStatus(state, f"{queue} transactions to apply" if queue not in NO_ERROR else "", view, "wait")
+        return ServerStatus(
+            state, f"{queue} transactions to apply" if queue not in NO_ERROR else "", view, "wait"
+        )
     if unreachable:
         return ServerStatus(state_of_rest(len(view) - len(unreachable), facts.members),
                            f"{', '.join(unreachable)} UNREACHABLE", view)  # fmt: skip
@@ -365,9 +430,15 @@ _GR_READY = re.compile(r"(\w+),(\w+),(\w+)")
 
 
 def ready_in_words(topology: str | None, members: int, answer: str) -> str:
-    """The answer of a cluster's member to whether it is ready: ``2,Primary,4`` is ``2 of 3 members``."""
+    """The answer of a cluster's member to whether it is ready: ``2,Primary,4`` is ``2 of 3
+    members``.
+    """
     if topology == "galera" and (found := _GALERA_READY.fullmatch(answer)):
-        status = {"wsrep_cluster_size": found[1], "wsrep_cluster_status": found[2], "wsrep_local_state": found[3]}
+        status = {
+            "wsrep_cluster_size": found[1],
+            "wsrep_cluster_status": found[2],
+            "wsrep_local_state": found[3],
+        }
         state = state_of(ServerFacts(topology, members, status=status))
         return f"synced, {members} members" if state.word == "synced" else state.word
     if topology == "gr" and (found := _GR_READY.fullmatch(answer)):

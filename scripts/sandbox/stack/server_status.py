@@ -1,15 +1,28 @@
-"""What the state of a database server is called, why, and what repairs it; and the facts that it follows from."""
+"""What the state of a database server is called, why, and what repairs it; and the facts that it
+follows from.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Repair = Literal["", "wait", "restart", "rejoin", "rebuild"]
-"""What brings a server back: nothing is wrong; it comes back by itself; it must be restarted; it must be pointed at the
-writer again; its data must be replaced by a copy of another server's."""
+"""What brings a server back: nothing is wrong; it comes back by itself; it must be restarted; it
+must be pointed at the writer again; its data must be replaced by a copy of another server's.
+"""
 Row = Mapping[str, str]
 WELL = ("synced", "ONLINE", "replicating", "running")
-OUT_OF_SERVICE = ("evicted", "left", "non-primary", "joiner", "ERROR", "OFFLINE", "expelled", "leaving", "blocked")
+OUT_OF_SERVICE = (
+    "evicted",
+    "left",
+    "non-primary",
+    "joiner",
+    "ERROR",
+    "OFFLINE",
+    "expelled",
+    "leaving",
+    "blocked",
+)
 """Members that serve no client, whatever role they say they have."""
 
 
@@ -17,7 +30,8 @@ OUT_OF_SERVICE = ("evicted", "left", "non-primary", "joiner", "ERROR", "OFFLINE"
 class ServerFacts:
     """What is known of a server. ``members``: how many its cluster has as planned.
 
-    ``container``: the engine's word, such as ``running`` or ``exited (137)``; ``role``: its answer about its role.
+    ``container``: the engine's word, such as ``running`` or ``exited (137)``; ``role``: its answer
+    about its role.
     """
 
     topology: str
@@ -26,7 +40,9 @@ class ServerFacts:
     status: Mapping[str, str] | None = None
     """Name → value, in lower case; None: it does not answer."""
     channels: Sequence[Row] = ()
-    """Of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of any version."""
+    """Of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of any
+    version.
+    """
     role: str = ""
     log: str = ""
     """The end of its log since it started, where it was read."""
@@ -36,7 +52,9 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """``word``: evicted, donor, ONLINE, …; ``reason``: why, or how far; ``view``: the members that it sees."""
+    """``word``: evicted, donor, ONLINE, …; ``reason``: why, or how far; ``view``: the members that
+    it sees.
+    """
 
     word: str
     reason: str = ""
@@ -57,7 +75,9 @@ class ServerStatus:
 
     @property
     def is_final(self) -> bool:
-        """Whether no time changes it: else its cluster may take it back, or it may try again by itself."""
+        """Whether no time changes it: else its cluster may take it back, or it may try again by
+        itself.
+        """
         return self.word in ("evicted", "stopped") or self.repair == "rebuild"
 
     @property

@@ -1,4 +1,6 @@
-"""SQL in a running stack: the client node's command-line client, statements on every server, the file of `INIT=`."""
+"""SQL in a running stack: the client node's command-line client, statements on every server, the
+file of `INIT=`.
+"""
 
 import json
 import os
@@ -23,24 +25,57 @@ Layout = Literal["table", "tab", "csv", "json"]
 LAYOUTS: tuple[Layout, ...] = ("table", "tab", "csv", "json")
 
 _WITH_HOST = ("sh", "-c", 'IFS= read -r host && exec "$@" -h "$host"', "sh")
-"""Starts the client that follows for the host in the first line of the input; the client reads the rest."""
+"""Starts the client that follows for the host in the first line of the input; the client reads the
+rest.
+"""
 _TYPED_ROWS = files(__package__).joinpath("in_client", "typed_rows.py").read_text(encoding="utf-8")
 _INIT_MARK = "/sandbox/init"
 _INIT_LIMIT_S = 3600.0
 
 _READS = re.compile(r"\s*(select|show|desc|describe)\b[^;\\#]*;?\s*", re.IGNORECASE)
 _CALL = re.compile(r"([\w.`]+)\s*\(")
-_HARMLESS_CALLS = frozenset({
-    "avg", "cast", "char_length", "coalesce", "concat", "concat_ws", "connection_id", "convert", "count",
-    "current_user", "database", "exists", "format", "group_concat", "hex", "if", "ifnull", "in", "length", "lower",
-    "max", "min", "now", "round", "select", "sleep", "sum", "upper", "user", "version",
-})  # fmt: skip
+_HARMLESS_CALLS = frozenset(
+    {
+        "avg",
+        "cast",
+        "char_length",
+        "coalesce",
+        "concat",
+        "concat_ws",
+        "connection_id",
+        "convert",
+        "count",
+        "current_user",
+        "database",
+        "exists",
+        "format",
+        "group_concat",
+        "hex",
+        "if",
+        "ifnull",
+        "in",
+        "length",
+        "lower",
+        "max",
+        "min",
+        "now",
+        "round",
+        "select",
+        "sleep",
+        "sum",
+        "upper",
+        "user",
+        "version",
+    }
+)
 """Calls that leave a server as it is; some do not: `select group_replication_set_as_primary(…)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlOptions:
-    """Who runs statements, and how results look. ``layout`` None: a table on a terminal, else tab-separated."""
+    """Who runs statements, and how results look. ``layout`` None: a table on a terminal, else
+    tab-separated.
+    """
 
     user: str | None = None
     layout: Layout | None = None
@@ -50,7 +85,9 @@ class SqlOptions:
     force: bool = False
     """Whether the statements after one that failed run too."""
     binary_mode: bool = False
-    """Whether carriage returns and NUL bytes are data, and ``\\G`` and other commands of the client are not known."""
+    """Whether carriage returns and NUL bytes are data, and ``\\G`` and other commands of the client
+    are not known.
+    """
 
     @property
     def is_typed(self) -> bool:
@@ -59,21 +96,32 @@ class SqlOptions:
 
 
 def only_reads(statements: str | None) -> bool:
-    """Whether this is one statement that certainly changes nothing; of what is typed or piped nothing is known yet."""
-    if not statements or not _READS.fullmatch(statements) or re.search(r"/\*|\binto\b", statements, re.IGNORECASE):
+    """Whether this is one statement that certainly changes nothing; of what is typed or piped
+    nothing is known yet.
+    """
+    if (
+        not statements
+        or not _READS.fullmatch(statements)
+        or re.search(r"/\*|\binto\b", statements, re.IGNORECASE)
+    ):
         return False
     calls = {name.lower() for name in _CALL.findall(statements)}
     return calls <= _HARMLESS_CALLS
 
 
 def sql(
-    stack: Stack, via: str | None, on_event: OnEvent, statements: str | None = None, options: SqlOptions | None = None
+    stack: Stack,
+    via: str | None,
+    on_event: OnEvent,
+    statements: str | None = None,
+    options: SqlOptions | None = None,
 ) -> int:
-    """An interactive client (its history stays in the client node), or one that reads SQL from our input.
+    """An interactive client (its history stays in the client node), or one that reads SQL from our
+    input.
 
-    ``statements``: SQL to run instead. ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the
-    entry point. Output comes as the server sends it. Returns the client's exit code: 1 where a statement failed. Raises
-    SandboxError (exit 2) for an unknown node.
+    ``statements``: SQL to run instead. ``via`` is what `VIA=` takes: a node, a proxy's port,
+    writer, reader; None: the entry point. Output comes as the server sends it. Returns the client's
+    exit code: 1 where a statement failed. Raises SandboxError (exit 2) for an unknown node.
     """
     wanted = options or SqlOptions()
     if statements is not None and not wanted.is_typed and (server := _any_of_several(stack, via)):
@@ -82,7 +130,12 @@ def sql(
     account = login(stack, entry, wanted.user)
     interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
-        on_event(Note(f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port}), as {account.user}"))
+        on_event(
+            Note(
+                f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port}), as"
+                f" {account.user}"
+            )
+        )
     elif account.user != "root" and not wanted.user:
         on_event(Note(f"as {account.user}, through {entry.node}{_as_root(stack, entry)}"))
     _ask_password(account)
@@ -94,13 +147,17 @@ def sql(
 
 
 def _roles_without_asking(stack: Stack) -> dict[str, ServerRole | None] | None:
-    """Of a stack's only server, which is meant whatever its role; None of several, which have to be asked."""
+    """Of a stack's only server, which is meant whatever its role; None of several, which have to be
+    asked.
+    """
     servers = [each.node for each in stack.members if each.is_server]
     return {servers[0]: "writer"} if len(servers) == 1 else None
 
 
 def _any_of_several(stack: Stack, via: str | None) -> EntryPoint | None:
-    """One of the servers among which their roles decide, and nothing else; None where nobody has to be asked."""
+    """One of the servers among which their roles decide, and nothing else; None where nobody has to
+    be asked.
+    """
     servers = [each.node for each in stack.members if each.is_server]
     has_proxy = any(each.kind == "proxy" for each in stack.members)
     by_role = via in ("writer", "reader") or (via is None and not has_proxy)
@@ -109,8 +166,11 @@ def _any_of_several(stack: Stack, via: str | None) -> EntryPoint | None:
     return stack.entry_point(servers[0])
 
 
-def _run_by_role(stack: Stack, via: str | None, server: EntryPoint, options: SqlOptions, statements: bytes) -> int:
-    """Runs statements where a role leads; the client starts while the servers are asked, for each takes 0.1 s.
+def _run_by_role(
+    stack: Stack, via: str | None, server: EntryPoint, options: SqlOptions, statements: bytes
+) -> int:
+    """Runs statements where a role leads; the client starts while the servers are asked, for each
+    takes 0.1 s.
 
     ``server``: any of those that may have the role. They have the same port and accounts.
     """
@@ -121,11 +181,15 @@ def _run_by_role(stack: Stack, via: str | None, server: EntryPoint, options: Sql
     def host_and_statements() -> bytes:
         return stack.entry_point(via).host.encode() + b"\n" + statements
 
-    return hand_over_piped(stack.docker, stack.client.id, argv, host_and_statements, _passed_on(account))
+    return hand_over_piped(
+        stack.docker, stack.client.id, argv, host_and_statements, _passed_on(account)
+    )
 
 
 def sql_on_all(stack: Stack, statements: str, options: SqlOptions | None = None) -> int:
-    """Runs statements on every server, each under its name; returns the first exit code that is not 0."""
+    """Runs statements on every server, each under its name; returns the first exit code that is not
+    0.
+    """
     wanted = options or SqlOptions()
     codes = []
     for server in [each.node for each in stack.members if each.is_server]:
@@ -146,7 +210,9 @@ def _as_root(stack: Stack, entry: EntryPoint) -> str:
 
 
 def _ask_password(account: Login) -> None:
-    """Asks for the password of an account of the user's own, on a terminal; MYSQL_PWD is the client's own variable."""
+    """Asks for the password of an account of the user's own, on a terminal; MYSQL_PWD is the
+    client's own variable.
+    """
     if account.file is None and "MYSQL_PWD" not in os.environ and sys.stdin.isatty():
         os.environ["MYSQL_PWD"] = getpass(f"password of {account.user}: ")
 
@@ -159,21 +225,39 @@ def _passed_on(account: Login) -> tuple[str, ...]:
 def _refuse_typed(options: SqlOptions) -> None:
     if options.is_typed:
         what = f"FORMAT={options.layout} needs statements"
-        raise SandboxError(what, "a client on a terminal prints tables", "try: make sql EXECUTE='select 1' FORMAT=json")
+        raise SandboxError(
+            what,
+            "a client on a terminal prints tables",
+            "try: make sql EXECUTE='select 1' FORMAT=json",
+        )
 
 
 def _session(stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions) -> list[str]:
     """The client and the options that hold in a session on a terminal too."""
-    given = {"--vertical": options.vertical, "--skip-column-names": not options.names, "--force": options.force}
-    return [*client_argv(stack, entry, account), *(name for name, is_given in given.items() if is_given)]
+    given = {
+        "--vertical": options.vertical,
+        "--skip-column-names": not options.names,
+        "--force": options.force,
+    }
+    return [
+        *client_argv(stack, entry, account),
+        *(name for name, is_given in given.items() if is_given),
+    ]
 
 
 def _run(
-    stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions, statements: str | None, named: str = ""
+    stack: Stack,
+    entry: EntryPoint,
+    account: Login,
+    options: SqlOptions,
+    statements: str | None,
+    named: str = "",
 ) -> int:
-    """Runs statements (None: those of our input); ``named``: the server whose name begins every typed row.
+    """Runs statements (None: those of our input); ``named``: the server whose name begins every
+    typed row.
 
-    They go through the client's input, byte by byte: a command line of the engine's holds valid UTF-8 alone.
+    They go through the client's input, byte by byte: a command line of the engine's holds valid
+    UTF-8 alone.
     """
     feed = None if statements is None else os.fsencode(statements) + b"\n"
     typed = _typed(entry, account, options, named) if options.is_typed else None
@@ -186,20 +270,31 @@ def _client(
 ) -> list[str]:
     """The client for statements, not for a terminal."""
     binary = options.binary_mode or (statements is not None and needs_binary_mode(statements))
-    return [*_session(stack, entry, account, options), *_layout(options), *(["--binary-mode"] if binary else [])]
+    return [
+        *_session(stack, entry, account, options),
+        *_layout(options),
+        *(["--binary-mode"] if binary else []),
+    ]
 
 
 def needs_binary_mode(content: bytes) -> bool:
-    """Whether the client would change or refuse a text: by itself it drops carriage returns and ends at a NUL."""
+    """Whether the client would change or refuse a text: by itself it drops carriage returns and
+    ends at a NUL.
+    """
     return b"\r" in content or b"\0" in content
 
 
 def _layout(options: SqlOptions) -> list[str]:
-    """The client's own options. A table needs all its rows to know its widths; anything else comes row by row."""
+    """The client's own options. A table needs all its rows to know its widths; anything else comes
+    row by row.
+    """
     layout = options.layout or ("table" if sys.stdout.isatty() else "tab")
     if options.vertical:
         return ["--unbuffered", "--quick", *(["--binary-as-hex"] if layout == "table" else [])]
-    return ["--unbuffered", *(["--table", "--binary-as-hex"] if layout == "table" else ["--batch", "--quick"])]
+    return [
+        "--unbuffered",
+        *(["--table", "--binary-as-hex"] if layout == "table" else ["--batch", "--quick"]),
+    ]
 
 
 def _typed(entry: EntryPoint, account: Login, options: SqlOptions, named: str) -> list[str]:
@@ -213,12 +308,14 @@ def _typed(entry: EntryPoint, account: Login, options: SqlOptions, named: str) -
 def run_init(stack: Stack, init: "UserFile | None", on_event: OnEvent) -> None:
     """Runs the file as root on a writer of every group where it has not run yet.
 
-    The client's container records it, and is removed with the data. Raises SandboxError: exit 1 where a server rejects
-    a statement, exit 4 where an earlier run was interrupted.
+    The client's container records it, and is removed with the data. Raises SandboxError: exit 1
+    where a server rejects a statement, exit 4 where an earlier run was interrupted.
     """
     if init is None:
         return
-    state = stack.run(stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]).stdout.strip()
+    state = stack.run(
+        stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]
+    ).stdout.strip()
     if state == "done":
         return
     option = name_option(stack.name)

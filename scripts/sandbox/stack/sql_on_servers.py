@@ -17,7 +17,9 @@ Statement = str | tuple[str, tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server as the client node sees it, and the account to ask as (``/sandbox/<account>.cnf``)."""
+    """A server as the client node sees it, and the account to ask as
+    (``/sandbox/<account>.cnf``).
+    """
 
     name: str
     host: str
@@ -28,7 +30,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """One server's answer: the rows of each statement up to the first that failed, and that failure."""
+    """One server's answer: the rows of each statement up to the first that failed, and that
+    failure.
+    """
 
     results: tuple[Rows, ...]
     error: str | None
@@ -40,7 +44,9 @@ class QueryResult:
 
 
 def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
-    """How to ask the database servers among nodes: as root, or as the application where there is no root."""
+    """How to ask the database servers among nodes: as root, or as the application where there is no
+    root.
+    """
     return [
         Target(node.name, node.host, node.port, "root" if node.has_container else "app")
         for node in nodes
@@ -57,7 +63,8 @@ def ask(
 ) -> dict[str, QueryResult]:
     """Runs the same statements on every target, all targets at once; answers by target name.
 
-    A failing server gives an answer with ``error``. Raises SandboxError (exit 4) when the client node itself fails.
+    A failing server gives an answer with ``error``. Raises SandboxError (exit 4) when the client
+    node itself fails.
     """
     request = {
         "targets": [asdict(target) for target in targets],
@@ -68,7 +75,9 @@ def ask(
     answered = stack.ask_session(client, argv, json.dumps(request), 2 * timeout_s + 30)
     return {
         name: QueryResult(
-            tuple(tuple(map(tuple, rows)) for rows in found["results"]), found["error"], found["error_code"]
+            tuple(tuple(map(tuple, rows)) for rows in found["results"]),
+            found["error"],
+            found["error_code"],
         )
         for name, found in answer_of(answered, client, "sql").items()
     }

@@ -9,13 +9,16 @@ from sandbox.stack.engine import CommandStream
 from sandbox.stack.protocol import ExecResult
 
 ANSWER = "\x1e"
-"""Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
+"""Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text
+sequences.
+"""
 _REMEMBERED = 20
 """Last lines of a command that are kept for when it fails."""
 
 
 class SqlSession:
-    """A command in a node that answers lines: to start Python for each would cost a third of a second.
+    """A command in a node that answers lines: to start Python for each would cost a third of a
+    second.
 
     It ends with its container, or with its input when we exit.
     """
@@ -28,12 +31,14 @@ class SqlSession:
     def ask(self, line: str, timeout_s: float) -> ExecResult:
         """The command's answer; if it ended instead, its exit code and last output.
 
-        TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken for the next one.
+        TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken
+        for the next one.
         """
         with self._guard:
             known, self._open = self._open, None
             answer = known.ask(line, timeout_s) if known else None
-            if known is None or answer is None:  # never started, or ended since: its node was restarted
+            # Never started, or ended since: its node was restarted.
+            if known is None or answer is None:
                 known = _OpenSession(self._begin())
                 answer = known.ask(line, timeout_s)
             if answer is None:

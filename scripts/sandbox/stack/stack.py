@@ -1,4 +1,6 @@
-"""A running stack, whole: its nodes, the wait until they are ready, the means to break and upgrade one."""
+"""A running stack, whole: its nodes, the wait until they are ready, the means to break and upgrade
+one.
+"""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -33,7 +35,8 @@ class Stack(StackNodes, RunningStack):  # type: ignore[override]  # its inputs a
         return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
 
     def upgrade(self, node: str, version: str) -> None:
-        # Late, for start-up time: it plans, and the planner's libraries take longer than all that a `sql` does.
+        # Late, for start-up time: it plans, and the planner's libraries take longer than all that a
+        # `sql` does.
         from sandbox.stack.upgrade import upgrade
 
         made = upgrade(self, node, version)
@@ -47,12 +50,17 @@ def all_stacks(docker: Docker) -> list[Stack]:
     return [stack for stack in stacks if stack.members]
 
 
-def find_stack(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> Stack:
+def find_stack(
+    name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT
+) -> Stack:
     """The stack of this checkout that a command means (None: no name was given).
 
-    Without a name it is ``default``; where that does not exist and exactly one other does, that one, with a Note.
-    Raises SandboxError (exit 2) where no stack matches, or the command is ambiguous.
+    Without a name it is ``default``; where that does not exist and exactly one other does, that
+    one, with a Note. Raises SandboxError (exit 2) where no stack matches, or the command is
+    ambiguous.
     """
     stacks = all_stacks(docker)
-    project = choose_project(name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout)
+    project = choose_project(
+        name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout
+    )
     return next(stack for stack in stacks if stack.project == project)

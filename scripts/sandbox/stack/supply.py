@@ -1,4 +1,6 @@
-"""Gets the images of a plan: pulls the missing ones, or builds them with `scripts/build-image`, several at once."""
+"""Gets the images of a plan: pulls the missing ones, or builds them with `scripts/build-image`,
+several at once.
+"""
 
 import os
 import re
@@ -10,7 +12,12 @@ from dataclasses import dataclass, field
 
 from sandbox.core.errors import MachineError
 from sandbox.core.paths import CHECKOUT
-from sandbox.profile.alternatives import nearest_working_profile, possible_versions, versions_text, working_components
+from sandbox.profile.alternatives import (
+    nearest_working_profile,
+    possible_versions,
+    versions_text,
+    working_components,
+)
 from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library, load_lock
@@ -31,8 +38,9 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     """Puts every image of the plan on the engine, a locked one with its digest.
 
     Returns the plan with the images as they are then: only a build shows which version is in it.
-    Raises SandboxError before anything starts: exit 4 where one is unavailable, naming what works here instead; exit 2
-    for a variable of SET= or CNF= that a server does not know, whose image was not here to be asked before.
+    Raises SandboxError before anything starts: exit 4 where one is unavailable, naming what works
+    here instead; exit 2 for a variable of SET= or CNF= that a server does not know, whose image was
+    not here to be asked before.
     """
     refuse_unavailable(plan, docker)
     choices = [node.choice for node in plan.nodes]
@@ -44,7 +52,9 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
-    """Raises SandboxError (exit 4) where an image is unavailable, naming what works here instead."""
+    """Raises SandboxError (exit 4) where an image is unavailable, naming what works here
+    instead.
+    """
     if refusal := refusal_of_unavailable(plan, docker):
         raise refusal
 
@@ -62,7 +72,10 @@ def refusal_of_unavailable(plan: Plan, docker: Docker) -> MachineError | None:
         known = "; ".join(versions_text(each, library.catalog, available) for each in exact)
     else:
         works = ", ".join(working_components(library, available))
-        known = f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}"
+        known = (
+            "not on the engine, in no registry, without a build in the catalog; terms that work"
+            f" here: {works}"
+        )
     return MachineError(
         f"not available here: {', '.join(choices)}",
         known,
@@ -117,7 +130,9 @@ class Acquisition:
         self.commands = CommandGroup()
 
     def get(self, choice: ImageChoice) -> None:
-        """Pulls or builds one image; a second command that needs it waits. SandboxError (exit 4) where it fails."""
+        """Pulls or builds one image; a second command that needs it waits. SandboxError (exit 4)
+        where it fails.
+        """
         show = _ImageProgress(choice.reference, self._on_event)
         lock = "make-" + re.sub(r"[^A-Za-z0-9.-]", "-", choice.reference)
         with locked(lock, lambda: show("waiting", "another command is getting it")):
@@ -150,7 +165,10 @@ class Acquisition:
         return MachineError(what, f"{reason}; {there}", "try: make list WHAT=versions")
 
     def _build(self, choice: ImageChoice, show: "_ImageProgress") -> None:
-        folder, suite = choice.reference.removeprefix("sandbox/").partition(":")[0], choice.reference.rpartition("-")[2]
+        folder, suite = (
+            choice.reference.removeprefix("sandbox/").partition(":")[0],
+            choice.reference.rpartition("-")[2],
+        )
         if self._up_to_date(choice.reference, folder):
             return
         show("building")
@@ -161,12 +179,14 @@ class Acquisition:
         if code:
             show("failed")
             self._on_event(LogTail(choice.reference, tuple(tail)))
-            what, known, next_step = ["", "", "", *tail][-3:]  # the script ends with its own three-line error
+            # The script ends with its own three-line error.
+            what, known, next_step = ["", "", "", *tail][-3:]
             step = f"try: {next_step.removeprefix('Next: ')}"
             raise MachineError(what or f"{choice.reference} cannot be built", known, step)
         if not self._up_to_date(choice.reference, folder):
             raise MachineError(
-                f"images/lock.yaml pins {choice.reference}, which the package archive no longer has",
+                f"images/lock.yaml pins {choice.reference}, which the package archive no"
+                " longer has",
                 f"it has {tail[-1] if tail else 'nothing'} now",
                 "try: make lock   (pins the current versions)",
             )
@@ -177,7 +197,10 @@ class Acquisition:
         return answer.code == 0 and answer.stdout.strip() == recipe(folder)
 
     def _follow(
-        self, argv: list[str], on_line: Callable[[str], None], variables: Mapping[str, str] | None = None
+        self,
+        argv: list[str],
+        on_line: Callable[[str], None],
+        variables: Mapping[str, str] | None = None,
     ) -> tuple[int, list[str]]:
         """Runs a command to its end, line by line; its exit code and last lines."""
         stream = self.commands.begin(lambda: begin_stream(argv, variables=variables))

@@ -1,4 +1,6 @@
-"""Brings a stack up: rejects what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
+"""Brings a stack up: rejects what cannot work, starts it with Compose, waits until it is ready;
+never twice at once.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +48,9 @@ _KNOWN_REFUSALS = {
     "no space left on device": "try: docker system df   (shows what uses it)",
     "non-overlapping": "try: make clean   (every stack uses one of the engine's networks)",
     "no such image": "try: make images PROFILE={profile}",
-    "failed to mount local volume": "try: make up PROFILE={profile} DISK=ext4:4g   (or without DISK)",
+    "failed to mount local volume": (
+        "try: make up PROFILE={profile} DISK=ext4:4g   (or without DISK)"
+    ),
 }
 """The end of the engine's reason → the next step."""
 
@@ -65,7 +69,9 @@ class UpOptions:
     base_directories_only: bool = False
     """Whether to ignore snapshots even where there is one, so that compared stacks start alike."""
     base_directories: Callable[[], Mapping[str, Plan]] = dict
-    """Server → plan of its base data directory, used where there is no snapshot; empty: they start from nothing."""
+    """Server → plan of its base data directory, used where there is no snapshot; empty: they start
+    from nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +88,16 @@ class Started:
     """UUID of its groups, where this command made it."""
 
 
-def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending | None = None) -> Started:
-    """Brings up the stack of a plan. Only waits for one that is already running; starts its stopped nodes.
+def up(
+    plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending | None = None
+) -> Started:
+    """Brings up the stack of a plan. Only waits for one that is already running; starts its stopped
+    nodes.
 
-    ``info``: the engine's description, where it was requested already.
-    Raises SandboxError: exit 2 where another profile has the name; exit 4 where images, memory or disk are short, or a
-    node does not become ready (the stack then stays for inspection); exit 130 on Ctrl-C, which removes what it started.
+    ``info``: the engine's description, where it was requested already. Raises SandboxError: exit 2
+    where another profile has the name; exit 4 where images, memory or disk are short, or a node
+    does not become ready (the stack then stays for inspection); exit 130 on Ctrl-C, which removes
+    what it started.
     """
     start = _Start(plan, options, on_event, docker, info or begin_info(docker))
     with start.undone_on_interrupt():
@@ -112,7 +122,9 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
 class _Start:
     """One `up` in progress."""
 
-    def __init__(self, plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending) -> None:
+    def __init__(
+        self, plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending
+    ) -> None:
         self.plan, self.options, self.on_event, self.docker = plan, options, on_event, docker
         self.identity = identity(options.name)
         self.project = self.identity.project
@@ -130,7 +142,9 @@ class _Start:
 
     @contextmanager
     def undone_on_interrupt(self) -> Iterator[None]:
-        """Ctrl-C removes what this command made; a second one stops at once and says how to remove the rest."""
+        """Ctrl-C removes what this command made; a second one stops at once and says how to remove
+        the rest.
+        """
         try:
             yield
         except KeyboardInterrupt:
@@ -138,25 +152,35 @@ class _Start:
             if not self.made:
                 known = "the stack is unchanged" if self.found else "nothing was started yet"
                 raise _interrupted("interrupted", known, f"try: make ps{option}") from None
-            self.on_event(Note("interrupted: removing what was started (press Ctrl-C again to stop at once)"))
+            self.on_event(
+                Note("interrupted: removing what was started (press Ctrl-C again to stop at once)")
+            )
             try:
                 with self.lock():
                     remove_project(self.project, self.options.name, self.docker)
             except KeyboardInterrupt:
                 known = "parts of the stack may be left"
-                raise _interrupted("interrupted twice", known, f"try: make down{option}   (removes the rest)") from None
+                raise _interrupted(
+                    "interrupted twice", known, f"try: make down{option}   (removes the rest)"
+                ) from None
             again = f"try: make up{option} PROFILE={self.plan.profile}"
-            raise _interrupted("interrupted", "everything that was started has been removed", again) from None
+            raise _interrupted(
+                "interrupted", "everything that was started has been removed", again
+            ) from None
 
     def of_this_plan(self, found: Sequence[Container]) -> Stack:
-        """The stack of these containers. Raises SandboxError (exit 2) where it is another plan's."""
+        """The stack of these containers. Raises SandboxError (exit 2) where it is another
+        plan's.
+        """
         stack = Stack(found, self.docker)
         if stack.plan != plan_hash(self.plan):
             raise _another_stack(stack, self.plan)
         return stack
 
     def announce(self) -> None:
-        """Prints the first line; a refusal comes before it, and consists of its three lines only."""
+        """Prints the first line; a refusal comes before it, and consists of its three lines
+        only.
+        """
         if not self.announced:
             self.on_event(Note(f"{self.plan.profile} as '{self.options.name}'"))
             self.announced = True
@@ -169,7 +193,12 @@ class _Start:
             self.announce()
             self.found = True
             idle = [each.node for each in stack.members if not each.running]
-            self.on_event(Note(f"the stack '{stack.name}' exists" + (f"; starting {', '.join(idle)}" if idle else "")))
+            self.on_event(
+                Note(
+                    f"the stack '{stack.name}' exists"
+                    + (f"; starting {', '.join(idle)}" if idle else "")
+                )
+            )
             return start_idle(stack)
         check_resources(self.plan, read_info(self.info.output()))
         self.announce()
@@ -179,7 +208,8 @@ class _Start:
         return self._make()
 
     def _complete(self, found: Sequence[Container]) -> Stack | None:
-        """This plan's complete stack; None: nothing of it ever ran, so it can be created from scratch.
+        """This plan's complete stack; None: nothing of it ever ran, so it can be created from
+        scratch.
 
         Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one with missing nodes.
         """
@@ -198,7 +228,8 @@ class _Start:
 
     def _make(self) -> Stack:
         forget_changes(self.project)
-        forget_all(self.project)  # of a stack of this name that somebody removed by hand: its faults are not this one's
+        # Of a stack of this name that somebody removed by hand: its faults are not this one's.
+        forget_all(self.project)
         secrets = draw_secrets(self.plan)
         filling = self._filling(secrets.uuid) if self.options.restore else None
         try:
@@ -212,19 +243,29 @@ class _Start:
         return self._made_from(None, secrets)
 
     def _filling(self, uuid: str) -> Filling | None:
-        """From its snapshot, else from base data directories, where there are any. ``uuid``: of a new cluster."""
+        """From its snapshot, else from base data directories, where there are any. ``uuid``: of a
+        new cluster.
+        """
         options = self.options
-        if not options.base_directories_only and (found := usable(self.docker, self.plan, options.snapshot_key)):
+        if not options.base_directories_only and (
+            found := usable(self.docker, self.plan, options.snapshot_key)
+        ):
             return from_snapshot(found)
         base_directories = usable_base_directories(self.docker, options.base_directories())
-        return from_base_directories(self.plan, base_directories, uuid) if base_directories else None
+        return (
+            from_base_directories(self.plan, base_directories, uuid) if base_directories else None
+        )
 
     def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
         """Creates and starts the containers, on filled or on empty volumes."""
         self.uuid = secrets.uuid
         if restorable(self.plan) and (filling is None or not filling.whole):
-            self.wish = Wish(plan_hash(self.plan), secrets.uuid, fresh=self.plan.request.init is None)
-        document = compose_document(self.plan, secrets, self.identity, filling.label if filling else None)
+            self.wish = Wish(
+                plan_hash(self.plan), secrets.uuid, fresh=self.plan.request.init is None
+            )
+        document = compose_document(
+            self.plan, secrets, self.identity, filling.label if filling else None
+        )
         for node in self.plan.nodes:
             self.on_event(NodeEvent(node.name, "creating"))
         self.made = True
@@ -240,14 +281,18 @@ class _Start:
         return Stack(containers(self.docker, self.project), self.docker)
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
-        """Fills volumes while containers are created and get their files. RefusedError, NotRestoredError."""
+        """Fills volumes while containers are created and get their files. RefusedError,
+        NotRestoredError.
+        """
         filled = threading.Event()
         with ThreadPoolExecutor(max_workers=1) as beside:
             filler = None
             if filling:
                 mounts = [volume_mount(document, self.project, name) for name in filling.sources]
                 image = self.plan.client.image
-                filler = beside.submit(fill_volumes, self.docker, filling, mounts, image, self.identity, filled.set)
+                filler = beside.submit(
+                    fill_volumes, self.docker, filling, mounts, image, self.identity, filled.set
+                )
             create(self.docker, document, self.project, self._lock)
             made = [each for each in containers(self.docker, self.project) if each.kind != HELPER]
             fill(self.docker, document, made, self._lock)
@@ -278,16 +323,28 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
             or "a component, setting or image reference of the checkout has changed since"
         )
         known = "some of its servers were upgraded since" if stack.plan == UPGRADED else known
-    return SandboxError(what, known, f"try: make down{option}   (or the same command with another NAME)")
+    return SandboxError(
+        what, known, f"try: make down{option}   (or the same command with another NAME)"
+    )
 
 
 def _input_differences(stack: Stack, plan: Plan) -> str:
     now, then = Inputs(**inputs(plan)).model_dump(), stack.inputs.model_dump()
     words = {
-        "assignments": "SET", "cpus": "CPUS", "memory": "MEMORY", "cpuset": "cpuset", "disk": "DISK", "image": "IMAGE",
-        "cnf_sha256": "CNF", "init_sha256": "INIT",
-    }  # fmt: skip
-    pairs = [(word, _shown(then[name]), _shown(now[name])) for name, word in words.items() if then[name] != now[name]]
+        "assignments": "SET",
+        "cpus": "CPUS",
+        "memory": "MEMORY",
+        "cpuset": "cpuset",
+        "disk": "DISK",
+        "image": "IMAGE",
+        "cnf_sha256": "CNF",
+        "init_sha256": "INIT",
+    }
+    pairs = [
+        (word, _shown(then[name]), _shown(now[name]))
+        for name, word in words.items()
+        if then[name] != now[name]
+    ]
     return "; ".join(f"{word} was {old}, now {new}" for word, old, new in pairs)
 
 
@@ -298,7 +355,9 @@ def _shown(value: object) -> str:
 
 
 def _explain(refused: RefusedError, plan: Plan) -> None:
-    """Raises SandboxError (exit 4) where the engine's reason is known. Nothing ran, and what was created is removed."""
+    """Raises SandboxError (exit 4) where the engine's reason is known. Nothing ran, and what was
+    created is removed.
+    """
     reason = refused.answer.last_error
     for sign, next_step in _KNOWN_REFUSALS.items():
         if sign in reason.lower():

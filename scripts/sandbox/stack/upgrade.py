@@ -1,4 +1,6 @@
-"""Gives a server another version: another container on the same data, with the same passwords, under the same name."""
+"""Gives a server another version: another container on the same data, with the same passwords,
+under the same name.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -20,10 +22,12 @@ _GROUP_NAME = "sed -n 's/^loose_group_replication_group_name *= *//p' {folder}/*
 
 
 def upgrade(stack: StackNodes, node: str, version: str) -> Container:
-    """Stops a server in order, and starts one of another version on its data; returns its container, not yet ready.
+    """Stops a server in order, and starts one of another version on its data; returns its
+    container, not yet ready.
 
-    Raises SandboxError: exit 2 where the profile has no such version; exit 4 where its image is not here, which is
-    known before anything is stopped, or where the engine refuses: then the old server is started again.
+    Raises SandboxError: exit 2 where the profile has no such version; exit 4 where its image is not
+    here, which is known before anything is stopped, or where the engine refuses: then the old
+    server is started again.
     """
     old = stack.container(node)
     plan = planned(_request(stack, old, version))
@@ -77,27 +81,39 @@ def _refuse_absent(node: Node) -> None:
     if node.choice.source != "local":
         term = f"{node.choice.key}@{node.choice.exact or node.series}"
         raise MachineError(
-            f"{node.name} cannot be upgraded to {node.version}: its image {node.image} is not on this engine",
+            f"{node.name} cannot be upgraded to {node.version}: its image {node.image} is not on"
+            " this engine",
             "an upgrade neither pulls nor builds, which would disturb what is measured",
             f"try: make images PROFILE={term}",
         )
 
 
 def _document(stack: StackNodes, plan: Plan, node: str) -> dict[str, Any]:
-    """The Compose file of this one service. What it shares with the others, and its data, is there: none is changed."""
+    """The Compose file of this one service. What it shares with the others, and its data, is there:
+    none is changed.
+    """
     document = compose_document(plan, _secrets(stack, plan, node), stack.identity)
-    service = {key: value for key, value in document["services"][node].items() if key != "depends_on"}
+    service = {
+        key: value for key, value in document["services"][node].items() if key != "depends_on"
+    }
     there = {
-        kind: {name: {"external": True, "name": f"{stack.project}_{name}"} for name in document[kind]}
+        kind: {
+            name: {"external": True, "name": f"{stack.project}_{name}"} for name in document[kind]
+        }
         for kind in ("networks", "volumes")
     }
     return {**document, **there, "services": {node: service}}
 
 
 def _secrets(stack: StackNodes, plan: Plan, node: str) -> Secrets:
-    """Those of the stack, read back from it; a certificate that a server signs itself is made anew."""
+    """Those of the stack, read back from it; a certificate that a server signs itself is made
+    anew.
+    """
     if plan.node(node).has_certificate("authority"):
-        what = f"{node} cannot be upgraded: its certificate is signed by an authority of the stack, which is not kept"
+        what = (
+            f"{node} cannot be upgraded: its certificate is signed by an authority of the stack,"
+            " which is not kept"
+        )
         known = "components with certificates of their own, or none, can be"
         raise SandboxError(what, known, f"try: make ps{name_option(stack.name)}")
     passwords = stack.docker.ask("exec", stack.client.id, "cat", "/sandbox/passwords").split()
@@ -106,4 +122,6 @@ def _secrets(stack: StackNodes, plan: Plan, node: str) -> Secrets:
     if group is None or group.topology != "gr":
         return secrets
     script = _GROUP_NAME.format(folder=plan.node(node).component.spec.config_dir)
-    return replace(secrets, uuid=stack.docker.ask("exec", stack.container(node).id, "sh", "-c", script).strip())
+    return replace(
+        secrets, uuid=stack.docker.ask("exec", stack.container(node).id, "sh", "-c", script).strip()
+    )

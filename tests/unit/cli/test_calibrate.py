@@ -23,7 +23,9 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_each_block_is_a_pair_of_the_same_in_random_order() -> None:
     runs = schedule(resolved(a_against_a("mysql@9.7", *LOAD)), 24, 7)
     pairs = [tuple(run.cell for run in runs[i : i + 2]) for i in range(0, 48, 2)]
-    assert len(runs) == 48 and {frozenset(pair) for pair in pairs} == {frozenset(("variant-A", "canary"))}
+    assert len(runs) == 48 and {frozenset(pair) for pair in pairs} == {
+        frozenset(("variant-A", "canary"))
+    }
     assert len(set(pairs)) == 2, "the order never changed"
     assert len({run.of.name for run in runs}) == 1
 

@@ -33,7 +33,10 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
 
 @pytest.mark.parametrize("agreed", [True, False])
 def test_it_asks_on_a_terminal(
-    removed: list[Mapping[str, str]], agreed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    removed: list[Mapping[str, str]],
+    agreed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(typer, "confirm", lambda _: agreed)
     clean.command()
@@ -64,7 +67,9 @@ def test_one_of_a_thing_is_named_in_the_singular(counts: tuple[int, int, int], t
 
 
 def test_where_nothing_is_it_says_so(
-    removed: list[Mapping[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    removed: list[Mapping[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(lifecycle, "of_checkout", lambda *_: {})
     monkeypatch.setattr(store, "count", lambda *_: 0)

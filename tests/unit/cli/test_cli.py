@@ -1,4 +1,6 @@
-"""What nobody foresaw leaves as three lines too, in make's words, with the exit code of its kind."""
+"""What nobody foresaw leaves as three lines too, in make's words, with the exit code of its
+kind.
+"""
 
 import errno
 import re
@@ -13,7 +15,9 @@ from sandbox.core.errors import ExitCode, natural_order
 from sandbox.core.paths import CHECKOUT
 
 
-def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[str]]:
+def refusal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, list[str]]:
     """Exit code and the lines on standard error of a command line."""
     monkeypatch.setattr(sys, "argv", ["sandbox", *words])
     with pytest.raises(SystemExit) as ended:
@@ -30,7 +34,11 @@ def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     ],
 )
 def test_an_option_that_cannot_be_is_three_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], what: str, known: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    what: str,
+    known: str,
 ) -> None:
     code, lines = refusal(monkeypatch, capsys, *words)
     assert code == ExitCode.BAD_INPUT and len(lines) == 3
@@ -74,7 +82,9 @@ def test_the_version_is_that_of_the_project(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    (version,) = re.findall(r"^## (\d\S+) - ", (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE)[:1]
+    (version,) = re.findall(
+        r"^## (\d\S+) - ", (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )[:1]
     assert capsys.readouterr().out == f"sandbox-matrix {version}\n", "the newest in the changelog"
 
 

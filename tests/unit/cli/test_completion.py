@@ -81,8 +81,12 @@ def test_a_trial_takes_faults_actions_and_profiles_but_make_fault_takes_faults()
 
 
 def test_entry_points_are_those_of_running_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacks, "all_stacks", lambda _: [running_stack(FakeDocker(), "cluster3+balancer")])
-    assert completion.entry("m") == ["members"] and completion.entry("balancer1:") == ["balancer1:ro"]
+    monkeypatch.setattr(
+        stacks, "all_stacks", lambda _: [running_stack(FakeDocker(), "cluster3+balancer")]
+    )
+    assert completion.entry("m") == ["members"] and completion.entry("balancer1:") == [
+        "balancer1:ro"
+    ]
     assert {"writer", "cluster2"} <= {*completion.entry("")}
 
 

@@ -62,11 +62,20 @@ def test_a_terminal_gets_a_table_that_ends_with_the_block() -> None:
     assert shown.endswith(("\n", "\x1b[?25h"))
 
 
-def test_in_a_narrow_terminal_the_answer_gives_way_and_the_name_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_narrow_terminal_the_answer_gives_way_and_the_name_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "50")
     screen = Screen()
     with ProgressDisplay("up", screen) as progress:
-        progress(NodeEvent("galera1", "waiting", "ERROR 2002 (HY000): Can't connect to server on '127.0.0.1'", 1.0))
+        progress(
+            NodeEvent(
+                "galera1",
+                "waiting",
+                "ERROR 2002 (HY000): Can't connect to server on '127.0.0.1'",
+                1.0,
+            )
+        )
     assert "galera1  waiting" in screen.getvalue()
     assert "…" in screen.getvalue()
 

@@ -25,7 +25,12 @@ from unit.stack.small_stack import running_stack
 
 Printed = pytest.CaptureFixture[str]
 HELPERS_REMOVED = ["rm network"] * 3  # of the source, the replica and the client
-FAULTS = (("bandwidth", "mbit_per_s"), ("by-hand", ""), ("server-crash", ""), ("isolated-writer", ""))
+FAULTS = (
+    ("bandwidth", "mbit_per_s"),
+    ("by-hand", ""),
+    ("server-crash", ""),
+    ("isolated-writer", ""),
+)
 
 
 class Engine(FakeDocker):
@@ -37,7 +42,9 @@ class Engine(FakeDocker):
     def done(self) -> list[str]:
         """What was done to nodes, in order."""
         acts = ("pause", "unpause", "start", "stop", "kill", "run", "rm", "network", "update")
-        return [f"{call[0]} {call[-1].rpartition('-')[2]}" for call in self.calls if call[0] in acts]
+        return [
+            f"{call[0]} {call[-1].rpartition('-')[2]}" for call in self.calls if call[0] in acts
+        ]
 
 
 @pytest.fixture
@@ -98,24 +105,34 @@ def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: A
     docker.calls.clear()
     code, out, err = typed("heal")
     assert (code, out) == (ExitCode.OK, "healed hang on mysql1; every node is ready\n")
-    assert err[0] == "heal  healed hang on mysql1" and any("replica1" in line and "ready" in line for line in err)
-    assert docker.done() == ["unpause mysql1", "update client1", *HELPERS_REMOVED] and not broken(project)
+    assert err[0] == "heal  healed hang on mysql1" and any(
+        "replica1" in line and "ready" in line for line in err
+    )
+    assert docker.done() == ["unpause mysql1", "update client1", *HELPERS_REMOVED] and not broken(
+        project
+    )
     assert "broken on purpose" not in typed("ps")[1] and "is not ready" not in typed("ps")[1]
 
 
-def test_an_external_server_is_broken_and_another_process_mends_it(docker: Engine, typed: Any) -> None:
+def test_an_external_server_is_broken_and_another_process_mends_it(
+    docker: Engine, typed: Any
+) -> None:
     project = running_stack(docker, "external", external="mysql://app@db.example/shop").project
     options = "statement='SET GLOBAL read_only = ON' heal_statement='SET GLOBAL read_only = OFF'"
     code, out, err = typed("fault", "--fault", "sql", "--options", options)
     assert (code, err) == (ExitCode.OK, []) and out.startswith("sql on external1: in effect after ")
-    assert docker.inputs[-1] == "SET GLOBAL read_only = ON" and broken(project) == ["sql on external1"]
+    assert docker.inputs[-1] == "SET GLOBAL read_only = ON" and broken(project) == [
+        "sql on external1"
+    ]
     assert "broken on purpose: sql on external1; heal with make heal" in typed("ps")[1]
     code, out, _ = typed("heal")
     assert (code, out) == (ExitCode.OK, "healed sql on external1; every node is ready\n")
     assert docker.inputs[-1] == "SET GLOBAL read_only = OFF" and not broken(project)
 
 
-def test_what_needs_a_container_of_an_external_server_is_refused(docker: Engine, typed: Any) -> None:
+def test_what_needs_a_container_of_an_external_server_is_refused(
+    docker: Engine, typed: Any
+) -> None:
     project = running_stack(docker, "external", external="mysql://app@db.example/shop").project
     code, _, err = typed("fault", "--fault", "server-crash")
     assert (code, broken(project)) == (ExitCode.BAD_INPUT, [])
@@ -127,7 +144,16 @@ def test_what_needs_a_container_of_an_external_server_is_refused(docker: Engine,
 
 
 def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any) -> None:
-    words = ("fault", "--fault", "hang", "--target", "replica1", "--options", "what=container", "--json")
+    words = (
+        "fault",
+        "--fault",
+        "hang",
+        "--target",
+        "replica1",
+        "--options",
+        "what=container",
+        "--json",
+    )
     code, out, _ = typed(*words)
     shown = json.loads(out)
     assert code == ExitCode.OK and shown.pop("ms") >= 0
@@ -139,7 +165,11 @@ def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any)
     assert stack["aside"] == ["broken on purpose: hang on replica1; heal with make heal"]
     code, out, _ = typed("heal", "--json")
     assert code == ExitCode.OK
-    assert json.loads(out) == {"healed": [{"fault": "hang", "node": "replica1"}], "repaired": [], "ready": True}
+    assert json.loads(out) == {
+        "healed": [{"fault": "hang", "node": "replica1"}],
+        "repaired": [],
+        "ready": True,
+    }
 
 
 def test_the_nodes_are_chosen_as_the_stack_is_now(
@@ -153,7 +183,10 @@ def test_the_nodes_are_chosen_as_the_stack_is_now(
 
     monkeypatch.setattr(fault_command, "chosen_nodes", chosen)
     assert typed("fault", "--fault", "hang")[1].startswith("hang on mysql1, replica1: ")
-    assert asked == [("writer", None, 1)] and sorted(broken(project)) == ["hang on mysql1", "hang on replica1"]
+    assert asked == [("writer", None, 1)] and sorted(broken(project)) == [
+        "hang on mysql1",
+        "hang on replica1",
+    ]
     typed("fault", "--fault", "unplug", "--target", "minority", "--via", "mysql1", "--seed", "7")
     assert asked[1] == ("minority", "mysql1", 7)
 
@@ -167,7 +200,10 @@ def test_the_nodes_are_chosen_as_the_stack_is_now(
         (("--fault", "hang", "--options", "what=all"), "what=all is not valid for the fault hang"),
         (("--fault", "hang", "--target", "mysql7"), "there is no target 'mysql7'"),
         (("--fault", "hang", "--target", "client1"), "client1 cannot be a target"),
-        (("--fault", "server-crash", "--target", "balancer1"), "the fault server-crash cannot hit balancer1"),
+        (
+            ("--fault", "server-crash", "--target", "balancer1"),
+            "the fault server-crash cannot hit balancer1",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_three_lines_and_nothing_breaks(
@@ -177,10 +213,14 @@ def test_what_cannot_be_is_refused_in_three_lines_and_nothing_breaks(
     code, out, err = typed("fault", *words)
     assert (code, out, len(err), err[0]) == (ExitCode.BAD_INPUT, "", 3, what)
     assert err[2].startswith("try: make ")
-    assert not broken(project) and not [each for each in docker.done() if not each.startswith("rm ")]
+    assert not broken(project) and not [
+        each for each in docker.done() if not each.startswith("rm ")
+    ]
 
 
-def test_the_same_fault_twice_is_refused_until_it_is_healed(docker: Engine, project: str, typed: Any) -> None:
+def test_the_same_fault_twice_is_refused_until_it_is_healed(
+    docker: Engine, project: str, typed: Any
+) -> None:
     typed("fault", "--fault", "hang", "--target", "mysql1")
     docker.calls.clear()
     code, _, err = typed("fault", "--fault", "hang", "--target", "mysql1")
@@ -192,8 +232,13 @@ def test_the_same_fault_twice_is_refused_until_it_is_healed(docker: Engine, proj
     assert typed("fault", "--fault", "hang", "--target", "replica1")[0] == ExitCode.OK
 
 
-def test_what_the_kernel_cannot_do_is_skipped_with_the_reason(docker: Engine, project: str, typed: Any) -> None:
-    docker.on("^run ", answer("netem no Error: Specified qdisc kind is unknown.\ntbf yes \niptables yes \n"))
+def test_what_the_kernel_cannot_do_is_skipped_with_the_reason(
+    docker: Engine, project: str, typed: Any
+) -> None:
+    docker.on(
+        "^run ",
+        answer("netem no Error: Specified qdisc kind is unknown.\ntbf yes \niptables yes \n"),
+    )
     code, _, err = typed("fault", "--fault", "delay", "--target", "mysql1")
     assert code == ExitCode.UNKNOWN
     assert err == [
@@ -204,7 +249,9 @@ def test_what_the_kernel_cannot_do_is_skipped_with_the_reason(docker: Engine, pr
     assert not broken(project) and not docker.called("exec", f"{project}-mysql1-network")
 
 
-def test_a_fault_without_effect_is_an_error_and_can_be_undone(docker: Engine, project: str, typed: Any) -> None:
+def test_a_fault_without_effect_is_an_error_and_can_be_undone(
+    docker: Engine, project: str, typed: Any
+) -> None:
     docker.on("^pause", answer())
     code, out, err = typed("fault", "--fault", "hang", "--target", "mysql1")
     assert (code, out) == (ExitCode.ENVIRONMENT, "")
@@ -217,12 +264,18 @@ def test_a_fault_without_effect_is_an_error_and_can_be_undone(docker: Engine, pr
     assert typed("heal")[0] == ExitCode.OK and not broken(project)
 
 
-def test_a_fault_that_the_engine_refuses_is_healed_at_once(docker: Engine, project: str, typed: Any) -> None:
+def test_a_fault_that_the_engine_refuses_is_healed_at_once(
+    docker: Engine, project: str, typed: Any
+) -> None:
     docker.on("^pause .*replica1", answer(code=1, stderr="Error response from daemon: freezer"))
     docker.on("^pause .*mysql1", lambda argv: docker._become("paused", argv))
     chosen = ("fault", "--fault", "hang", "--target")
     code, _, err = typed(*chosen, "replica1")
-    assert code == ExitCode.ENVIRONMENT and err[1] == "Error response from daemon: freezer" and len(err) == 3
+    assert (
+        code == ExitCode.ENVIRONMENT
+        and err[1] == "Error response from daemon: freezer"
+        and len(err) == 3
+    )
     assert not broken(project)
 
 
@@ -261,7 +314,9 @@ def test_ctrl_c_leaves_nothing_broken(
     assert {each["state"] for each in docker.containers.values()} == {"running"}
 
 
-def test_where_nothing_is_broken_it_says_so_and_waits_all_the_same(docker: Engine, project: str, typed: Any) -> None:
+def test_where_nothing_is_broken_it_says_so_and_waits_all_the_same(
+    docker: Engine, project: str, typed: Any
+) -> None:
     docker.state("replica1", "exited")
     code, out, err = typed("heal")
     assert (code, out) == (ExitCode.OK, "nothing was broken on purpose; every node is ready\n")
@@ -277,7 +332,9 @@ def test_a_stack_that_does_not_become_ready_is_an_error_of_the_environment(
     docker.on("exec .*replica1 ", answer("OCI runtime exec failed: no sh\n", code=126))
     code, out, err = typed("heal", "--timeout", "5")
     assert (code, out) == (ExitCode.ENVIRONMENT, "") and not broken(project)
-    assert "heal  healed hang on mysql1" in err and err[-3].startswith("replica1 does not answer whether it is ready")
+    assert "heal  healed hang on mysql1" in err and err[-3].startswith(
+        "replica1 does not answer whether it is ready"
+    )
 
 
 @pytest.mark.parametrize("stays", [True, False])
@@ -321,7 +378,10 @@ def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
         assert (code, out, err[-1]) == (
             ExitCode.ENVIRONMENT,
             "",
-            "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
+            (
+                "try: make heal REPAIR=1 (make ps shows every server's state, make logs"
+                " NODE=cluster2 why)"
+            ),
         )
 
 
@@ -337,7 +397,8 @@ def test_what_does_not_come_back_by_itself_is_named_and_repaired_on_request(
     docker.on("exec .*cluster2 ", on_state("ready 1\n", "waiting 0,0,0\n", 75))
     docker.on("exec .*cluster2 sh /sandbox/probe ready", on_state("1\n", "0,0,0\n", 1))
     docker.on(
-        "exec .*cluster2 sh /sandbox/probe state", on_state(f"state\tONLINE\nmembers\t{online}\n", "state\tOFFLINE\n")
+        "exec .*cluster2 sh /sandbox/probe state",
+        on_state(f"state\tONLINE\nmembers\t{online}\n", "state\tOFFLINE\n"),
     )
     code, out, err = typed("heal")
     assert (code, out) == (ExitCode.ENVIRONMENT, "") and not docker.called("stop")
@@ -347,7 +408,10 @@ def test_what_does_not_come_back_by_itself_is_named_and_repaired_on_request(
         "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
     ]
     code, out, err = typed("heal", "--repair")
-    assert (code, out) == (ExitCode.OK, "repaired: cluster2 was OFFLINE: restarted; every node is ready\n")
+    assert (code, out) == (
+        ExitCode.OK,
+        "repaired: cluster2 was OFFLINE: restarted; every node is ready\n",
+    )
     assert "heal  cluster2 is OFFLINE: it is in no group: restarting it" in err
 
 
@@ -362,16 +426,23 @@ def test_what_cannot_be_healed_is_named_when_all_else_is(
     first, what, known, step = err
     assert first == "heal  healed hang on mysql1"
     assert what == "not healed: of-a-later-version on replica1, 1 file that cannot be read"
-    assert "there is no fault 'of-a-later-version'" in known and "x.json: the file: Invalid JSON" in known
+    assert (
+        "there is no fault 'of-a-later-version'" in known
+        and "x.json: the file: Invalid JSON" in known
+    )
     assert step == "try: make heal (again; make down removes the stack with what is broken)"
     assert broken(project) == ["of-a-later-version on replica1"]
 
 
 @pytest.mark.parametrize("name", [None, "gone"])
-def test_what_was_broken_in_a_stack_that_is_gone_is_forgotten(docker: Engine, typed: Any, name: str | None) -> None:
+def test_what_was_broken_in_a_stack_that_is_gone_is_forgotten(
+    docker: Engine, typed: Any, name: str | None
+) -> None:
     words = ["--name", name] if name else []
     for _ in range(2):
-        note_breakage(Breakage(project=project_name(name or "default"), fault="hang", node="mysql1"))
+        note_breakage(
+            Breakage(project=project_name(name or "default"), fault="hang", node="mysql1")
+        )
     code, out, err = typed("heal", *words)
     assert (code, err) == (ExitCode.OK, [])
     assert out == f"the stack '{name or 'default'}' is gone, and with it what was broken\n"
@@ -379,7 +450,11 @@ def test_what_was_broken_in_a_stack_that_is_gone_is_forgotten(docker: Engine, ty
     assert (code, out, len(err)) == (ExitCode.BAD_INPUT, "", 3)
     assert err[0] == f"there is no stack '{name or 'default'}'"
     note_breakage(Breakage(project=project_name(name or "default"), fault="hang", node="mysql1"))
-    assert json.loads(typed("heal", *words, "--json")[1]) == {"healed": [], "repaired": [], "ready": False}
+    assert json.loads(typed("heal", *words, "--json")[1]) == {
+        "healed": [],
+        "repaired": [],
+        "ready": False,
+    }
 
 
 def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> None:
@@ -388,7 +463,8 @@ def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> N
     out = typed("fault", "--name", "b", "--fault", "hang", "--target", "mysql1")[1]
     assert out.splitlines()[1] == "state  make ps NAME=b      heal  make heal NAME=b"
     assert typed("ps")[1].count("make heal NAME=b") == 1
-    note_breakage(Breakage(project=project_name("default"), fault="hang", node="mysql1"))  # of one that is gone
+    # Of one that is gone.
+    note_breakage(Breakage(project=project_name("default"), fault="hang", node="mysql1"))
     code, _, err = typed("heal")
     assert (code, err[0]) == (ExitCode.BAD_INPUT, "which stack is meant?")
     assert typed("heal", "--name", "b")[0] == ExitCode.OK
@@ -409,20 +485,30 @@ def test_faults_and_their_profiles_are_listed(typed: Any) -> None:
         assert rows[name]["help"] and name in out
         assert option in (rows[name]["options"] or []) if option else not rows[name]["options"]
     assert rows["by-hand"]["options"] == [] and rows["isolated-writer"]["options"] is None
-    assert len(rows) == len(json.loads(typed("list", "faults", "--json")[1])["faults"]), "no name twice"
+    assert len(rows) == len(json.loads(typed("list", "faults", "--json")[1])["faults"]), (
+        "no name twice"
+    )
 
 
 def test_actions_are_listed(typed: Any) -> None:
-    rows = {row["action"]: row for row in json.loads(typed("list", "actions", "--json")[1])["actions"]}
+    rows = {
+        row["action"]: row for row in json.loads(typed("list", "actions", "--json")[1])["actions"]
+    }
     assert set(rows) == set(ACTION_KINDS.names()) and all(row["help"] for row in rows.values())
     assert rows["promote"]["options"] == ["after_s"]
 
 
-def test_an_interrupted_heal_keeps_what_it_has_not_healed(docker: Engine, project: str, typed: Any) -> None:
+def test_an_interrupted_heal_keeps_what_it_has_not_healed(
+    docker: Engine, project: str, typed: Any
+) -> None:
     for node in ("mysql1", "replica1"):
         typed("fault", "--fault", "hang", "--target", node)
     docker.on("^unpause .*mysql1", interrupt)
     code, _, err = typed("heal")
     assert code == ExitCode.INTERRUPTED
-    assert err[-3:] == ["interrupted", "what is not healed yet stays written down", "try: make heal"]
+    assert err[-3:] == [
+        "interrupted",
+        "what is not healed yet stays written down",
+        "try: make heal",
+    ]
     assert broken(project) == ["hang on mysql1"]

@@ -1,4 +1,6 @@
-"""Progress of a measurement: one line a run where nobody watches, one that moves in a terminal and is then gone."""
+"""Progress of a measurement: one line a run where nobody watches, one that moves in a terminal and
+is then gone.
+"""
 
 import io
 import re
@@ -39,7 +41,12 @@ def _a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def shown_on(stream: io.StringIO) -> str:
     """What a run's events come to."""
     with MatrixLine("matrix", stream) as line:
-        for event in (Progress("start", "variant1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
+        for event in (
+            Progress("start", "variant1"),
+            ADVANCE,
+            Progress("prepare", "data is there"),
+            SECOND,
+        ):
             line(event)
     return stream.getvalue()
 
@@ -47,7 +54,12 @@ def shown_on(stream: io.StringIO) -> str:
 def shown(text: str) -> list[str]:
     """The lines that a terminal showed, one after the other; those drawn again count once."""
     plain = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", text)
-    return [line for line, _ in groupby(part.rstrip() for part in re.split(r"[\r\n]+", plain) if part.strip())]
+    return [
+        line
+        for line, _ in groupby(
+            part.rstrip() for part in re.split(r"[\r\n]+", plain) if part.strip()
+        )
+    ]
 
 
 def test_elsewhere_each_run_has_one_line() -> None:
@@ -60,7 +72,11 @@ def test_elsewhere_each_run_has_one_line() -> None:
 def test_elsewhere_each_second_of_a_bench_has_one_line() -> None:
     stream = io.StringIO()
     with EventLine("bench", stream) as line:
-        for event in (Progress("measure", "begins"), SECOND, Progress("catch up", "replica1 waits")):
+        for event in (
+            Progress("measure", "begins"),
+            SECOND,
+            Progress("catch up", "replica1 waits"),
+        ):
             line(event)
     first, second, third = stream.getvalue().splitlines()
     assert (first, third) == ("bench  measure", "bench  catch up: replica1 waits")
@@ -70,14 +86,19 @@ def test_elsewhere_each_second_of_a_bench_has_one_line() -> None:
 def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
     text = shown_on(Terminal())
     first, second, last = shown(text)
-    assert first == "matrix  start  variant1" and second == "12/99  block 2/9  threads-4  left about 11 min"
+    assert (
+        first == "matrix  start  variant1"
+        and second == "12/99  block 2/9  threads-4  left about 11 min"
+    )
     assert last.startswith("12/99  block 2/9  threads-4  measure    3 s") and "tps 1,000" in last
     assert all(len(line) <= 79 for line in shown(text))
     assert text.endswith(f"\n{SHOW_CURSOR}\r{UP}{ERASE_LINE}"), "the line that moved is gone"
 
 
 @pytest.mark.parametrize("columns", [60, 132])
-def test_a_line_is_as_wide_as_the_terminal_that_shows_it(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_a_line_is_as_wide_as_the_terminal_that_shows_it(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     screen = Terminal()
     with LiveLine("bench", screen) as line:
@@ -94,7 +115,9 @@ def test_nothing_is_left_behind_after_an_error(error: type[BaseException]) -> No
     assert screen.getvalue().endswith(f"\n{SHOW_CURSOR}\r{UP}{ERASE_LINE}")
 
 
-def test_a_terminal_that_cannot_overwrite_gets_lines_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_cannot_overwrite_gets_lines_that_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert len(shown_on(Terminal()).splitlines()) == 2
 

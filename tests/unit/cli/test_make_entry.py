@@ -17,7 +17,13 @@ OPTIONS = {"PROFILE": False, "SET": False, "DRY_RUN": True}
 
 def test_decode_undoes_what_make_encodes() -> None:
     encoded = "A=1 SET=a=1\\ b='x\\\ty' CNF=c\\\\d$$e SECONDS:=30 VIA="
-    assert decode(encoded) == {"A": "1", "SET": "a=1 b='x\ty'", "CNF": "c\\d$e", "SECONDS": "30", "VIA": ""}
+    assert decode(encoded) == {
+        "A": "1",
+        "SET": "a=1 b='x\ty'",
+        "CNF": "c\\d$e",
+        "SECONDS": "30",
+        "VIA": "",
+    }
 
 
 def test_values_become_one_word_each() -> None:
@@ -33,7 +39,9 @@ def test_variables_of_another_goal_are_left_out() -> None:
     assert arguments(OPTIONS, {"THREADS": "8"}) == []
 
 
-@pytest.mark.parametrize(("word", "meaning"), [("1", True), ("YES", True), ("on", True), ("", False), ("No", False)])
+@pytest.mark.parametrize(
+    ("word", "meaning"), [("1", True), ("YES", True), ("on", True), ("", False), ("No", False)]
+)
 def test_flag_words(word: str, meaning: bool) -> None:
     assert is_on("JSON", word) is meaning
 
@@ -49,7 +57,9 @@ def test_variable_names_follow_from_options() -> None:
     assert options_of("profiles")["JSON"] is True
 
 
-def prepared(monkeypatch: pytest.MonkeyPatch, command: str, variables: str, goals: str = "") -> list[str]:
+def prepared(
+    monkeypatch: pytest.MonkeyPatch, command: str, variables: str, goals: str = ""
+) -> list[str]:
     """The arguments that ``prepare`` leaves for the command line."""
     monkeypatch.setattr(sys, "argv", ["untouched"])
     monkeypatch.setenv("SANDBOX_VARIABLES", variables)
@@ -59,7 +69,11 @@ def prepared(monkeypatch: pytest.MonkeyPatch, command: str, variables: str, goal
 
 
 def test_a_command_gets_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert prepared(monkeypatch, "plan", "PROFILE=mysql JSON=1") == ["plan", "--profile=mysql", "--json"]
+    assert prepared(monkeypatch, "plan", "PROFILE=mysql JSON=1") == [
+        "plan",
+        "--profile=mysql",
+        "--json",
+    ]
     assert "SANDBOX_VARIABLES" not in os.environ
 
 
@@ -78,25 +92,63 @@ def test_debug_and_no_color_go_into_the_environment(monkeypatch: pytest.MonkeyPa
 def test_what_is_ignored_of_the_environment_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in {"BLOCKS": "3", "SEED": "7", "NAME": "laptop", "USER": "root", "ROWS": "9"}.items():
+    for name, value in {
+        "BLOCKS": "3",
+        "SEED": "7",
+        "NAME": "laptop",
+        "USER": "root",
+        "ROWS": "9",
+    }.items():
         monkeypatch.setenv(name, value)
     prepared(monkeypatch, "matrix", "SEED=8")
-    assert capsys.readouterr().err == ("note: BLOCKS=3 in the environment is ignored; try: make matrix BLOCKS=3\n"), (
-        "SEED was given, NAME is everybody's, ROWS is of other commands"
-    )
+    assert capsys.readouterr().err == (
+        "note: BLOCKS=3 in the environment is ignored; try: make matrix BLOCKS=3\n"
+    ), "SEED was given, NAME is everybody's, ROWS is of other commands"
 
 
 REFUSALS = {
-    "mistyped": ("plan", "PROFLE=a", "plan", "PROFLE is not a variable of make plan", "did you mean 'PROFILE'?"),
-    "in small letters": ("plan", "profile=a", "plan", "profile is not a variable", "did you mean 'PROFILE'?"),
-    "of another command": ("ps", "NAME=a THREADS=8", "ps", "THREADS is not a variable of make ps", "known: "),
-    "of a check": ("lint", "PROFILE=a", "lint", "PROFILE is not a variable of make lint", "known: DEBUG, NO_COLOR"),
+    "mistyped": (
+        "plan",
+        "PROFLE=a",
+        "plan",
+        "PROFLE is not a variable of make plan",
+        "did you mean 'PROFILE'?",
+    ),
+    "in small letters": (
+        "plan",
+        "profile=a",
+        "plan",
+        "profile is not a variable",
+        "did you mean 'PROFILE'?",
+    ),
+    "of another command": (
+        "ps",
+        "NAME=a THREADS=8",
+        "ps",
+        "THREADS is not a variable of make ps",
+        "known: ",
+    ),
+    "of a check": (
+        "lint",
+        "PROFILE=a",
+        "lint",
+        "PROFILE is not a variable of make lint",
+        "known: DEBUG, NO_COLOR",
+    ),
     "an unknown goal": ("", "", "upp", "make upp does not exist", "did you mean 'up'?"),
-    "an unknown goal after a known one": ("up", "", "up donw", "make donw does not exist", "did you mean 'down'?"),
+    "an unknown goal after a known one": (
+        "up",
+        "",
+        "up donw",
+        "make donw does not exist",
+        "did you mean 'down'?",
+    ),
 }
 
 
-@pytest.mark.parametrize(("command", "variables", "goals", "what", "known"), REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize(
+    ("command", "variables", "goals", "what", "known"), REFUSALS.values(), ids=REFUSALS
+)
 def test_refusals(
     monkeypatch: pytest.MonkeyPatch, command: str, variables: str, goals: str, what: str, known: str
 ) -> None:
@@ -121,7 +173,11 @@ def test_a_name_that_is_in_every_environment_counts_on_the_command_line_alone(
 def test_a_refusal_is_three_lines_and_exit_code_2() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sandbox.cli.make_entry", "plan"],
-        env={"SANDBOX_VARIABLES": "PROFLE=a", "SANDBOX_GOALS": "plan", "PYTHONPATH": str(ROOT / "scripts")},
+        env={
+            "SANDBOX_VARIABLES": "PROFLE=a",
+            "SANDBOX_GOALS": "plan",
+            "PYTHONPATH": str(ROOT / "scripts"),
+        },
         capture_output=True,
         text=True,
         check=False,

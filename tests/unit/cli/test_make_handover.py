@@ -1,4 +1,6 @@
-"""What make hands over: real make, the real Makefile and launcher, and a runner that records what arrives."""
+"""What make hands over: real make, the real Makefile and launcher, and a runner that records what
+arrives.
+"""
 
 import os
 import re
@@ -28,7 +30,9 @@ exit {status}
 
 @dataclass(frozen=True)
 class Call:
-    """One start of the runner: the command that the launcher named, and what came in its environment."""
+    """One start of the runner: the command that the launcher named, and what came in its
+    environment.
+    """
 
     command: str
     encoded: str
@@ -43,7 +47,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with the real Makefile and launcher, and recorders in place of bootstrap and Python."""
+    """A folder with the real Makefile and launcher, and recorders in place of bootstrap and
+    Python.
+    """
 
     folder: Path
 
@@ -124,15 +130,21 @@ def test_a_value_arrives_as_typed_and_nothing_of_it_runs(checkout: Checkout, val
     assert not (checkout.folder / "x").exists()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(value=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    value=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+)
 def test_any_value_arrives_but_for_leading_blanks(checkout: Checkout, value: str) -> None:
     (call,) = checkout.calls("up", f"SET={value}")
     assert call.variables["SET"].lstrip() == value.lstrip()
     assert value.endswith(call.variables["SET"])
 
 
-@pytest.mark.parametrize("name", ["name", "commands", "checks", "SANDBOX_VARIABLES", "SHELL", ".SHELLFLAGS", "SECONDS"])
+@pytest.mark.parametrize(
+    "name", ["name", "commands", "checks", "SANDBOX_VARIABLES", "SHELL", ".SHELLFLAGS", "SECONDS"]
+)
 def test_no_name_of_a_variable_is_special(checkout: Checkout, name: str) -> None:
     (call,) = checkout.calls("up", f"{name}=$(shell touch x)")
     assert call.variables == {name: "$(shell touch x)"}
@@ -148,7 +160,10 @@ def test_variables_count_only_on_the_command_line(checkout: Checkout) -> None:
 def test_a_command_inherits_nothing_of_make(checkout: Checkout) -> None:
     (call,) = checkout.calls("-k", "bench", "SECONDS=30", "NAME=a", "DEBUG=1")
     names = {line.partition("=")[0] for line in call.environment.splitlines()}
-    assert not {"SECONDS", "NAME", "DEBUG", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"} & names
+    assert (
+        not {"SECONDS", "NAME", "DEBUG", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"}
+        & names
+    )
 
 
 def test_without_a_goal_there_is_help(checkout: Checkout) -> None:
@@ -176,7 +191,9 @@ def test_every_target_is_a_command_and_every_command_a_target(checkout: Checkout
     assert sorted(phony.split()) == targets
 
 
-@pytest.mark.parametrize("goal", ["query", "compare", "history", "export", "report", "help", "list", "mistyped"])
+@pytest.mark.parametrize(
+    "goal", ["query", "compare", "history", "export", "report", "help", "list", "mistyped"]
+)
 def test_what_needs_no_engine_asks_for_none(checkout: Checkout, goal: str) -> None:
     checkout.calls(goal)
     assert checkout.bootstraps()[-1] == "python"
@@ -205,7 +222,9 @@ def test_the_launcher_and_python_read_the_same_in_every_command(checkout: Checko
         ("NOT_ABOUT = About(needs_engine=False)", ""),
     ],
 )
-def test_a_command_says_itself_whether_it_needs_an_engine(checkout: Checkout, said: str, wanted: str) -> None:
+def test_a_command_says_itself_whether_it_needs_an_engine(
+    checkout: Checkout, said: str, wanted: str
+) -> None:
     file = checkout.folder / "scripts/sandbox/cli/commands/made_up.py"
     file.write_text(f'"""made-up: a word."""\n\n{said}\n')
     try:

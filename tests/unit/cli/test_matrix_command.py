@@ -1,4 +1,6 @@
-"""A matrix or calibration that was interrupted, or came to nothing, says so as one; no engine is asked."""
+"""A matrix or calibration that was interrupted, or came to nothing, says so as one; no engine is
+asked.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +36,8 @@ def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
     monkeypatch.setattr(fit, "planned", offline_plan)
     monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
-    monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: None)  # or it makes the data of a real server
+    # Or it makes the data of a real server.
+    monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: None)
 
 
 def a_calibration() -> ResolvedMatrix:
@@ -44,7 +47,10 @@ def a_calibration() -> ResolvedMatrix:
 
 @pytest.mark.parametrize(
     "interruption",
-    [KeyboardInterrupt(), SandboxError("interrupted", "x", "try: make up NAME=matrix-variant1", ExitCode.INTERRUPTED)],
+    [
+        KeyboardInterrupt(),
+        SandboxError("interrupted", "x", "try: make up NAME=matrix-variant1", ExitCode.INTERRUPTED),
+    ],
 )
 def test_wherever_it_is_interrupted_it_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, interruption: BaseException
@@ -71,7 +77,9 @@ def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatc
     assert seen == [True, True] and not somebody_measures()
 
 
-def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def gone(resolved: ResolvedMatrix, _stacks: Any, _results: Any, tell: Any) -> None:
         tell(Advance(3, 18, 6, schedule(resolved, 6, 1)[3], None))
         raise MachineError("the Docker engine does not answer", "no socket", "try: make doctor")
@@ -137,7 +145,9 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_is_shown_before_it_starts(
+    mine: str, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SandboxError, match="interrupted before the first run"):
         run_typed(mine, "threads=4", as_json)
     caught = capsys.readouterr()
@@ -145,16 +155,17 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
     assert caught.out == "", "what is printed there is the result"
     assert lines[:2] == ["Durable commits", "What do they cost?"]
     assert "    variant2  mysql+durable" in lines and "left out: threads 1" in lines
-    assert [line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")] == [
-        ["variant2", "runs"]
-    ]
+    assert [
+        line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")
+    ] == [["variant2", "runs"]]
     assert any("2 cells and the canary, 8 blocks: 24 runs of 1 + 5 s" in line for line in lines)
     assert "2 comparisons at once: a single difference among them needs 7 blocks" in lines
     assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize(
-    ("given", "blocks"), [({"trials": 7}, 7), ({"blocks": 8, "trials": 8}, 8), ({"blocks": 8}, 8), ({}, 10)]
+    ("given", "blocks"),
+    [({"trials": 7}, 7), ({"blocks": 8, "trials": 8}, 8), ({"blocks": 8}, 8), ({}, 10)],
 )
 def test_trials_are_the_blocks_of_a_matrix_with_faults(
     mine: str, given: dict[str, Any], blocks: int, capsys: pytest.CaptureFixture[str]
@@ -207,7 +218,9 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
         ({"only": "commits=relaxed"}, "PLAN=1"),
     ],
 )
-def test_the_next_step_takes_a_file_by_its_path(mine: str, given: dict[str, Any], step: str) -> None:
+def test_the_next_step_takes_a_file_by_its_path(
+    mine: str, given: dict[str, Any], step: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         matrix.command(mine, **given)
     assert refused.value.next_step == f"try: make matrix MATRIX={mine} {step}"
@@ -219,7 +232,9 @@ def test_the_next_step_takes_a_shipped_matrix_by_its_name() -> None:
     assert refused.value.next_step == "try: make matrix MATRIX=quick WARMUP=0"
 
 
-def test_a_calibration_that_cannot_run_here_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_calibration_that_cannot_run_here_says_what_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lose(monkeypatch, {"variant-A": "not available here: x:1"})
     with pytest.raises(SandboxError) as refused:
         calibrate.run(A_AGAINST_A, as_json=False)
@@ -249,7 +264,9 @@ def resolved_file(path: Path) -> ResolvedMatrix:
     return resolve_file(read_matrix(path), path, None)
 
 
-def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX)
 
@@ -281,8 +298,7 @@ def test_every_stack_is_planned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_a_cell_whose_stack_has_no_such_entry_is_skipped_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(
-        """\
+    path.write_text("""\
 title: Ways in
 question: What do they cost?
 common: {profile: mysql}
@@ -290,13 +306,16 @@ factors:
   proxy: {none: {}, haproxy: {add: haproxy}}
   way: {server: {via: mysql1}, proxy: {via: haproxy}}
 baseline: {proxy: none, way: server}
-"""
-    )
-    reasons = {name: reason for name, reason in resolved_file(path).skipped.items() if "via" in reason}
+""")
+    reasons = {
+        name: reason for name, reason in resolved_file(path).skipped.items() if "via" in reason
+    }
     assert reasons == {"proxy-none.way-proxy": "via: haproxy is not part of mysql"}
 
 
-def test_stacks_that_cannot_be_restored_are_known_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_stacks_that_cannot_be_restored_are_known_as_such(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX.replace("{add: durable}", "{set: init_file=/x.sql}"))
     lose(monkeypatch, {})

@@ -13,7 +13,9 @@ from sandbox.stack.snapshots.background import somebody_measures
 from unit.record.samples import sample_record
 
 
-def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_snapshot_is_taken_while_a_bench_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[bool] = []
 
     def measured(*_: Any) -> tuple[Any, Any]:
@@ -22,6 +24,8 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(bench, "bench", measured)
-    monkeypatch.setattr(measuring, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    monkeypatch.setattr(
+        measuring, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default")
+    )
     assert bench.command(name="default", workload="oltp_read_only") == 0
     assert seen == [True] and not somebody_measures()

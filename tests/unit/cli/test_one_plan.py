@@ -1,4 +1,6 @@
-"""Every command that starts a stack, or shows one, refuses what cannot be planned alike, with nothing started."""
+"""Every command that starts a stack, or shows one, refuses what cannot be planned alike, with
+nothing started.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -24,9 +26,31 @@ baseline: {rows: 1}
 """
 TYPING_ERROR = "innodb_bufer_pool_size=1G"
 OF_NO_STACK = {
-    "bench", "clean", "compare", "doctor", "down", "exec", "export", "fault", "heal", "help", "history", "list", "logs",
-    "profiles", "ps", "query", "report", "restart", "shell", "snapshots", "sql", "start", "stop", "trial",
-}  # fmt: skip
+    "bench",
+    "clean",
+    "compare",
+    "doctor",
+    "down",
+    "exec",
+    "export",
+    "fault",
+    "heal",
+    "help",
+    "history",
+    "list",
+    "logs",
+    "profiles",
+    "ps",
+    "query",
+    "report",
+    "restart",
+    "shell",
+    "snapshots",
+    "sql",
+    "start",
+    "stop",
+    "trial",
+}
 """Commands that plan nothing: what they work on runs already, or never did."""
 PLANNING = {
     "up": ("--profile",),
@@ -42,14 +66,20 @@ PLANNING = {
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...]]:
-    """The commands that the engine got; it has every image, whose server has the variables of HELP."""
+    """The commands that the engine got; it has every image, whose server has the variables of
+    HELP.
+    """
     commands: list[tuple[str, ...]] = []
 
-    def begin(_: object, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> FakePending:
+    def begin(
+        _: object, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()
+    ) -> FakePending:
         commands.append(argv)
         if argv[0] == "info":
             return FakePending(argv, answer(str(INFO).replace("'", '"')))
-        return FakePending(argv, answer(HELP if argv[-1] == "--help" else "sha256:" + "c" * 64 + "\n"))
+        return FakePending(
+            argv, answer(HELP if argv[-1] == "--help" else "sha256:" + "c" * 64 + "\n")
+        )
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(engine.Docker, "begin", begin)
@@ -58,7 +88,9 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ..
     return commands
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> list[str]:
     """The lines on standard error of a command that ends with exit code 2."""
     monkeypatch.setattr(sys, "argv", ["sandbox", *words])
     with pytest.raises(SystemExit) as ended:
@@ -68,7 +100,9 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     return printed.err.splitlines()
 
 
-def matrix_file(folder: Path, profile: str = "mysql@9.7", assignment: str = "max_connections=5") -> str:
+def matrix_file(
+    folder: Path, profile: str = "mysql@9.7", assignment: str = "max_connections=5"
+) -> str:
     """The path of a matrix whose cells have this profile and this variable."""
     path = folder / "mistyped.yaml"
     path.write_text(MATRIX.replace("PROFILE", profile).replace("SET", assignment))
@@ -103,7 +137,9 @@ def test_a_mistyped_variable_is_three_lines_and_starts_nothing(
         path = matrix_file(tmp_path, assignment=TYPING_ERROR)
         words, place = ("matrix", path), f"{path}:3: "
     what, known, step = refused(monkeypatch, capsys, *words)
-    assert what.startswith(f"{place}SET: ") and what.endswith(" has no variable 'innodb_bufer_pool_size'")
+    assert what.startswith(f"{place}SET: ") and what.endswith(
+        " has no variable 'innodb_bufer_pool_size'"
+    )
     assert known.startswith("did you mean 'innodb_buffer_pool_size'?")
     assert step.startswith("try: ")
     harmless = [argv for argv in begun if argv[0] in ("info", "image") or argv[-1] == "--help"]

@@ -1,4 +1,6 @@
-"""Commands stand in `help` where their files say, and messages name them as this user types them."""
+"""Commands stand in `help` where their files say, and messages name them as this user types
+them.
+"""
 
 import subprocess
 import sys
@@ -49,8 +51,12 @@ def test_a_command_says_in_one_place_what_help_and_the_launcher_need(put: Put) -
         two="ABOUT = About(group='results')",
     )
     assert guide_of("one").text == "Does something."
-    assert guide_of("one").about == About(group="results", after="two", needs_engine=False, recorded=True)
-    assert guide_of("two").about == About(group="results", after=None, needs_engine=True, recorded=False)
+    assert guide_of("one").about == About(
+        group="results", after="two", needs_engine=False, recorded=True
+    )
+    assert guide_of("two").about == About(
+        group="results", after=None, needs_engine=True, recorded=False
+    )
 
 
 def test_a_command_follows_the_one_that_it_names(put: Put) -> None:
@@ -63,7 +69,12 @@ def test_a_command_follows_the_one_that_it_names(put: Put) -> None:
     )
     found = {group: [each.name for each in entries] for group, entries in guides().items()}
     assert list(found) == list(GROUPS)
-    assert found == {"look first": [], "stacks": ["c", "a", "d", "b"], "measure": ["e"], "results": []}
+    assert found == {
+        "look first": [],
+        "stacks": ["c", "a", "d", "b"],
+        "measure": ["e"],
+        "results": [],
+    }
 
 
 @pytest.mark.parametrize(

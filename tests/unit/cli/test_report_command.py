@@ -1,4 +1,6 @@
-"""make report: which result it takes, what it leaves there, and that a second report says what the first said."""
+"""make report: which result it takes, what it leaves there, and that a second report says what the
+first said.
+"""
 
 import json
 from pathlib import Path
@@ -23,7 +25,9 @@ def bench(results: Path, **changed: object) -> ResultFolder:
     """A result of one bench that left a series and a log."""
     folder = ResultFolder.create(results, manifest())
     run = folder.start_run("bench", 1)
-    (run / "seconds.csv").write_text("phase,second,tps\nwarm-up,1,9.0\nmeasure,1,10.0\nmeasure,2,12.0\n")
+    (run / "seconds.csv").write_text(
+        "phase,second,tps\nwarm-up,1,9.0\nmeasure,1,10.0\nmeasure,2,12.0\n"
+    )
     (run / "load.log").write_text("sysbench\n")
     files = {"series": "seconds.csv", "load_log": "load.log", "samples": "samples.jsonl"}
     folder.save(sample_record(**{"files": files, **changed}), frozenset())
@@ -36,7 +40,9 @@ def test_it_leaves_a_page_and_a_summary(tmp_path: Path) -> None:
     written = reports.write_report(result)
     assert [path.name for path in written] == ["report.html", "summary.md"]
     assert {path.name for path in result.path.iterdir()} - before == {"report.html", "summary.md"}
-    assert written[0].read_text().startswith("<!doctype html>") and written[1].read_text().startswith("# Durable")
+    assert written[0].read_text().startswith("<!doctype html>") and written[
+        1
+    ].read_text().startswith("# Durable")
 
 
 def test_charts_are_written_when_asked_for(tmp_path: Path) -> None:
@@ -45,13 +51,17 @@ def test_charts_are_written_when_asked_for(tmp_path: Path) -> None:
         "charts/seconds.svg",
         "charts/seconds.png",
     ]
-    assert written[2].read_text().startswith("<svg") and written[3].read_bytes().startswith(b"\x89PNG")
+    assert written[2].read_text().startswith("<svg") and written[3].read_bytes().startswith(
+        b"\x89PNG"
+    )
 
 
 def test_a_bench_has_a_report_of_its_own(tmp_path: Path) -> None:
     page = reports.write_report(bench(tmp_path))[0].read_text()
     assert "1,234.5 transactions per second" in page and "NOT ENDED" in page
-    assert 'href="runs/bench.1/load.log"' in page and "samples.jsonl" not in page, "no link to what is not there"
+    assert 'href="runs/bench.1/load.log"' in page and "samples.jsonl" not in page, (
+        "no link to what is not there"
+    )
 
 
 def test_a_bench_that_failed_is_reported_too(tmp_path: Path) -> None:
@@ -66,7 +76,9 @@ def test_a_result_without_a_good_run_is_no_report(tmp_path: Path) -> None:
         path.write_text(json.dumps({**record, "status": "infra_error", "reason": "no image"}))
     with pytest.raises(SandboxError, match="no run of the matrix made-up is usable") as refused:
         reports.write_report(result)
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "no image" in refused.value.lines()[1]
+    assert (
+        refused.value.exit_code is ExitCode.ENVIRONMENT and "no image" in refused.value.lines()[1]
+    )
 
 
 def test_a_result_without_any_record_is_no_report(tmp_path: Path) -> None:
@@ -101,7 +113,10 @@ def test_a_file_that_cannot_be_read_is_three_lines_and_bad_input(
 
 def test_the_noise_that_was_known_at_the_end_is_kept(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 168)
-    noisy = {name: {"tps": 0.5, "latency_p95_ms": 0.5} for name in ("oltp_point_select", "oltp_read_write")}
+    noisy = {
+        name: {"tps": 0.5, "latency_p95_ms": 0.5}
+        for name in ("oltp_point_select", "oltp_read_write")
+    }
     note_noise(result, noisy)
     written = reports.write_report(result)[1].read_text()
     assert "is worse" not in written, "with such noise nothing can be said"

@@ -32,12 +32,18 @@ Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _a_cache_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def a_result(results: Path, on: float = 900, days: int = 0) -> ResultFolder:
-    figures = {"off": around(1000, 1 + days), "on": around(on, 2 + days), "canary": around(1000, 3 + days)}
+    figures = {
+        "off": around(1000, 1 + days),
+        "on": around(on, 2 + days),
+        "canary": around(1000, 3 + days),
+    }
     return save(results, figures, matrix_part(), days)
 
 
@@ -63,8 +69,16 @@ def test_a_query_prints_a_table_json_or_csv(tmp_path: Path, capsys: Printed) -> 
     assert capsys.readouterr().out.splitlines() == ["cell,n", "canary,8", "off,8", "on,8"]
 
 
-@pytest.mark.parametrize("sql", ["describe runs", "show tables", "with a as (from runs) select count(*) from a",
-                                 "pivot runs on status using count(*) group by cell", "summarize results"])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "describe runs",
+        "show tables",
+        "with a as (from runs) select count(*) from a",
+        "pivot runs on status using count(*) group by cell",
+        "summarize results",
+    ],
+)
 def test_whatever_reads_is_answered(results: Path, capsys: Printed, sql: str) -> None:
     assert query(sql, results=results) == 0
     assert all(len(line) <= 100 for line in capsys.readouterr().out.splitlines())
@@ -83,14 +97,20 @@ def test_whatever_reads_is_answered(results: Path, capsys: Printed, sql: str) ->
         ("copy (pivot runs on status using count(*)) to 'x.csv'", "a query reads only results", ""),
         ("select * from 'other.csv'", "a query reads only results", "FORMAT=parquet"),
         ("select avg(tsp) from runs", "there is no column 'tsp'", "did you mean 'tps'?"),
-        ("select r.latency_p95 from runs r", "there is no column 'latency_p95'", "did you mean 'latency_p95_ms'?"),
+        (
+            "select r.latency_p95 from runs r",
+            "there is no column 'latency_p95'",
+            "did you mean 'latency_p95_ms'?",
+        ),
         ("select titel from results", "there is no column 'titel'", "did you mean 'title'?"),
         ("select * from run", "there is no view 'run'", "did you mean 'runs'?"),
         ("selec 1", 'syntax error at or near "selec"', "LINE 1"),
         ("select nothing_like_it(1)", "nothing_like_it", ""),
     ],
 )
-def test_what_cannot_be_answered_is_three_lines(results: Path, sql: str, what: str, known: str) -> None:
+def test_what_cannot_be_answered_is_three_lines(
+    results: Path, sql: str, what: str, known: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         query(sql, results=results)
     lines = refused.value.lines()
@@ -100,10 +120,17 @@ def test_what_cannot_be_answered_is_three_lines(results: Path, sql: str, what: s
 
 
 def test_times_are_utc_with_and_without_a_zone(results: Path, capsys: Printed) -> None:
-    sql = "select min(started_utc) as first, min(started_utc)::timestamptz as same, max(started_utc) < now() as past"
+    sql = (
+        "select min(started_utc) as first, min(started_utc)::timestamptz as same, max(started_utc)"
+        " < now() as past"
+    )
     query(f"{sql} from runs", as_json=True, results=results)
     (row,) = json.loads(capsys.readouterr().out)
-    assert row == {"first": "2025-01-31T12:00:01Z", "same": "2025-01-31T12:00:01+00:00", "past": True}
+    assert row == {
+        "first": "2025-01-31T12:00:01Z",
+        "same": "2025-01-31T12:00:01+00:00",
+        "past": True,
+    }
 
 
 def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Printed) -> None:
@@ -114,7 +141,9 @@ def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Pri
     printed = capsys.readouterr()
     assert printed.out.split() == ["n", "19"]
     warnings = printed.err.splitlines()
-    assert len(warnings) == 4 and warnings[0].startswith(f"skipped  {result.path.name}/runs/on.1/record.json: ")
+    assert len(warnings) == 4 and warnings[0].startswith(
+        f"skipped  {result.path.name}/runs/on.1/record.json: "
+    )
     assert warnings[3] == "skipped  and 2 more"
 
 
@@ -133,7 +162,9 @@ def test_a_long_answer_is_cut_for_people_only(tmp_path: Path, capsys: Printed) -
 
 def test_without_a_statement_the_views_are_listed(tmp_path: Path, capsys: Printed) -> None:
     assert query(None, results=tmp_path) == 0
-    assert all(f"\n{name} " in capsys_out for capsys_out in [capsys.readouterr().out] for name in VIEWS)
+    assert all(
+        f"\n{name} " in capsys_out for capsys_out in [capsys.readouterr().out] for name in VIEWS
+    )
 
 
 def test_what_is_large_is_loaded_only_for_who_names_it() -> None:
@@ -166,12 +197,20 @@ def test_compare_says_worse_and_gates_only_when_asked(tmp_path: Path, capsys: Pr
     second.finish(second.manifest.started_utc)
     assert compare(first.path.name, "latest", results=tmp_path) == 0
     text = capsys.readouterr().out
-    assert "Unpaired: " in text and "worse" in text and all(len(line) <= 100 for line in text.splitlines())
+    assert (
+        "Unpaired: " in text
+        and "worse" in text
+        and all(len(line) <= 100 for line in text.splitlines())
+    )
     assert compare(first.path.name, "latest", gate=True, results=tmp_path) == 1
     capsys.readouterr()
-    assert compare(first.path.name, str(second.path), as_json=True, gate=True, results=tmp_path) == 1
+    assert (
+        compare(first.path.name, str(second.path), as_json=True, gate=True, results=tmp_path) == 1
+    )
     data = json.loads(capsys.readouterr().out)
-    assert data["b"]["result"] == second.path.name and {each["verdict"] for each in data["verdicts"]} == {
+    assert data["b"]["result"] == second.path.name and {
+        each["verdict"] for each in data["verdicts"]
+    } == {
         "worse",
         "no difference",
     }
@@ -187,7 +226,9 @@ def test_compare_says_worse_and_gates_only_when_asked(tmp_path: Path, capsys: Pr
         ([], ExitCode.UNKNOWN),
     ],
 )
-def test_a_gate_is_never_green_for_what_was_not_judged(words: Sequence[str], code: ExitCode) -> None:
+def test_a_gate_is_never_green_for_what_was_not_judged(
+    words: Sequence[str], code: ExitCode
+) -> None:
     class Told(Verdict):
         @property
         def word(self) -> str:
@@ -266,7 +307,11 @@ def test_history_is_of_the_newest_result_unless_asked(tmp_path: Path, capsys: Pr
     assert capsys.readouterr().out.startswith("bench of mysql@9.7: oltp_read_write")
     history(matrix="quick", metric="tps", only="rewriter=on", results=tmp_path)
     text = capsys.readouterr().out
-    assert text.startswith("matrix quick: ") and "worse from here on" in text and "rewriter off" not in text
+    assert (
+        text.startswith("matrix quick: ")
+        and "worse from here on" in text
+        and "rewriter off" not in text
+    )
     assert all(len(line) <= 100 for line in text.splitlines())
     history(workload="oltp_read_write", as_json=True, results=tmp_path)
     assert len(json.loads(capsys.readouterr().out)["series"][0]["points"]) == 1
@@ -283,7 +328,9 @@ def test_history_is_of_the_newest_result_unless_asked(tmp_path: Path, capsys: Pr
         ({"workload": "tpcc"}, "no such result", "no result"),
     ],
 )
-def test_history_refuses_in_three_lines(tmp_path: Path, options: dict[str, Any], what: str, known: str) -> None:
+def test_history_refuses_in_three_lines(
+    tmp_path: Path, options: dict[str, Any], what: str, known: str
+) -> None:
     a_result(tmp_path)
     with pytest.raises(SandboxError) as refused:
         history(**options, results=tmp_path)
@@ -308,13 +355,32 @@ def test_csv_is_read_by_python_and_by_duckdbs_sniffer(tmp_path: Path, capsys: Pr
     assert export("csv", result.path.name, out=str(out), results=tmp_path) == 0
     assert capsys.readouterr().err == f"export  written to {out}\n"
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
-    assert len(rows) == 24 and {row["status"] for row in rows} == {"ok"} and rows[0]["rate_per_s"] == ""
+    assert (
+        len(rows) == 24
+        and {row["status"] for row in rows} == {"ok"}
+        and rows[0]["rate_per_s"] == ""
+    )
     with duckdb.connect() as connection:
-        sql = "SELECT count(*), avg(tps), min(started_utc), any_value(levels) FROM read_csv($1) WHERE cell = 'on'"
+        sql = (
+            "SELECT count(*), avg(tps), min(started_utc), any_value(levels) FROM read_csv($1) WHERE"
+            " cell = 'on'"
+        )
         count, tps, started, levels = connection.execute(sql, [str(out)]).fetchone() or ()
-        kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE FROM read_csv($1)", [str(out)]).fetchall()}
-    assert count == 8 and tps == pytest.approx(900, rel=0.02) and started.year == 2025 and json.loads(levels)
-    assert kinds["tps"] == "DOUBLE" and kinds["threads"] == "BIGINT" and kinds["started_utc"].startswith("TIMESTAMP")
+        kinds = {
+            row[0]: row[1]
+            for row in connection.execute("DESCRIBE FROM read_csv($1)", [str(out)]).fetchall()
+        }
+    assert (
+        count == 8
+        and tps == pytest.approx(900, rel=0.02)
+        and started.year == 2025
+        and json.loads(levels)
+    )
+    assert (
+        kinds["tps"] == "DOUBLE"
+        and kinds["threads"] == "BIGINT"
+        and kinds["started_utc"].startswith("TIMESTAMP")
+    )
 
 
 def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
@@ -323,10 +389,19 @@ def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     assert export("parquet", "all", out=str(out), results=tmp_path) == 0
     with duckdb.connect() as connection:
-        found = connection.execute("SELECT count(*), count(levels) FROM read_parquet($1)", [str(out)]).fetchone()
-        kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE FROM read_parquet($1)", [str(out)]).fetchall()}
+        found = connection.execute(
+            "SELECT count(*), count(levels) FROM read_parquet($1)", [str(out)]
+        ).fetchone()
+        kinds = {
+            row[0]: row[1]
+            for row in connection.execute("DESCRIBE FROM read_parquet($1)", [str(out)]).fetchall()
+        }
     assert found == (25, 16)
-    assert (kinds["tps"], kinds["levels"], kinds["started_utc"]) == ("DOUBLE", "MAP(VARCHAR, VARCHAR)", "TIMESTAMP")
+    assert (kinds["tps"], kinds["levels"], kinds["started_utc"]) == (
+        "DOUBLE",
+        "MAP(VARCHAR, VARCHAR)",
+        "TIMESTAMP",
+    )
     assert out.read_bytes()[:4] == out.read_bytes()[-4:] == b"PAR1"
 
 
@@ -344,7 +419,12 @@ def test_github_action_benchmark_says_which_tool_it_is_for(tmp_path: Path, capsy
     printed = capsys.readouterr()
     assert [each["unit"] for each in json.loads(printed.out)] == ["1/s", "1/s"]
     assert "customBiggerIsBetter" in printed.err and "METRIC=latency_p95_ms" in printed.err
-    export("github-action-benchmark", result.path.name, "latency_p99_ms,latency_p95_ms", results=tmp_path)
+    export(
+        "github-action-benchmark",
+        result.path.name,
+        "latency_p99_ms,latency_p95_ms",
+        results=tmp_path,
+    )
     printed = capsys.readouterr()
     assert len(json.loads(printed.out)) == 4 and "customSmallerIsBetter" in printed.err
 
@@ -355,11 +435,17 @@ def test_github_action_benchmark_says_which_tool_it_is_for(tmp_path: Path, capsy
         ({"format_": None}, "export needs FORMAT="),
         ({"format_": "parket"}, "no format 'parket'"),
         ({"format_": "parquet"}, "parquet needs OUT="),
-        ({"format_": "parquet", "out": "/nowhere/x.parquet"}, "OUT=/nowhere/x.parquet cannot be written"),
+        (
+            {"format_": "parquet", "out": "/nowhere/x.parquet"},
+            "OUT=/nowhere/x.parquet cannot be written",
+        ),
         ({"format_": "csv", "out": "/nowhere/x.csv"}, "OUT=/nowhere/x.csv cannot be written"),
         ({"format_": "csv", "metric": "tps"}, "METRIC is not valid for this format"),
         ({"format_": "github-action-benchmark", "result": "all"}, "takes one result"),
-        ({"format_": "github-action-benchmark", "metric": "tps,errors"}, "not all of tps, errors are better"),
+        (
+            {"format_": "github-action-benchmark", "metric": "tps,errors"},
+            "not all of tps, errors are better",
+        ),
         ({"format_": "github-action-benchmark", "metric": "tsp"}, "no metric 'tsp'"),
     ],
 )

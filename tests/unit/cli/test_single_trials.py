@@ -1,4 +1,6 @@
-"""Results of single trials: those of now, and those of an earlier version, which called a trial a bench."""
+"""Results of single trials: those of now, and those of an earlier version, which called a trial a
+bench.
+"""
 
 import csv
 import io
@@ -23,7 +25,9 @@ Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _a_cache_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
@@ -53,20 +57,28 @@ def test_an_old_trial_is_read_as_a_trial_and_a_bench_stays_a_bench(
 
 
 @pytest.mark.parametrize("text", [None, "{", "[1]", '{"trial": null}'])
-def test_a_record_that_is_gone_or_broken_leaves_the_kind_as_it_is(old: ResultFolder, text: str | None) -> None:
+def test_a_record_that_is_gone_or_broken_leaves_the_kind_as_it_is(
+    old: ResultFolder, text: str | None
+) -> None:
     record = old.path / "runs" / "bench.1" / "record.json"
     record.unlink() if text is None else record.write_text(text)
     assert read_manifest(old).kind == "bench"
 
 
 def test_an_old_trial_is_found_listed_and_reported(
-    tmp_path: Path, old: ResultFolder, new: ResultFolder, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+    tmp_path: Path,
+    old: ResultFolder,
+    new: ResultFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Printed,
 ) -> None:
     assert find_result(old.path.name, tmp_path, "report").path == old.path
     monkeypatch.setattr(list_command, "RESULTS", tmp_path)
     list_command.command("results")
     _, *lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in lines] == [[each.path.name, "trial", "1"] for each in (old, new)]
+    assert [line.split()[:3] for line in lines] == [
+        [each.path.name, "trial", "1"] for each in (old, new)
+    ]
     for result, run in ((old, "bench.1"), (new, "trial.1")):
         page, summary = (path.read_text() for path in write_report(result))
         assert f"{run}: RTO" in page and "server-crash of writer" in summary
@@ -84,7 +96,11 @@ def test_old_and_new_trials_have_one_history(tmp_path: Path, capsys: Printed) ->
 @pytest.mark.usefixtures("new")
 def test_the_index_has_the_kind_of_a_trial_for_both(tmp_path: Path, capsys: Printed) -> None:
     save(tmp_path, {"bench": [1.0]}, None, 3)
-    query("select kind, count(*) as n from results group by kind order by kind", as_csv=True, results=tmp_path)
+    query(
+        "select kind, count(*) as n from results group by kind order by kind",
+        as_csv=True,
+        results=tmp_path,
+    )
     assert capsys.readouterr().out.splitlines() == ["kind,n", "bench,1", "trial,2"]
 
 
@@ -94,7 +110,9 @@ def test_an_old_trial_is_exported(tmp_path: Path, old: ResultFolder, capsys: Pri
     assert (row["cell"], float(row["rto_ms"])) == ("bench", 2_500.0)
 
 
-def test_a_trial_is_compared_with_a_trial_alone(tmp_path: Path, old: ResultFolder, new: ResultFolder) -> None:
+def test_a_trial_is_compared_with_a_trial_alone(
+    tmp_path: Path, old: ResultFolder, new: ResultFolder
+) -> None:
     bench = save(tmp_path, {"bench": [1.0]}, None, 3)
     with pytest.raises(SandboxError, match="a bench and a trial cannot be compared") as refused:
         compare(old.path.name, bench.path.name, results=tmp_path)

@@ -1,4 +1,6 @@
-"""The gate as a command: what it refuses, when it looks twice, what it prints and with which code it ends."""
+"""The gate as a command: what it refuses, when it looks twice, what it prints and with which code
+it ends.
+"""
 
 import json
 import re
@@ -37,7 +39,15 @@ IDENTITY = "sha256:" + "a" * 64
 def options(workload: str = "oltp_read_only", **changed: Any) -> dict[str, Any]:
     """The options of a comparison of one profile with itself."""
     load = Change(workload=workload, threads=2, rows=1000, tables=smoke_matrix.TABLES)
-    return {"profile": "mysql", "base": NONE, "head": NONE, "load": load, "seed": None, "as_json": False, **changed}
+    return {
+        "profile": "mysql",
+        "base": NONE,
+        "head": NONE,
+        "load": load,
+        "seed": None,
+        "as_json": False,
+        **changed,
+    }
 
 
 def side(**given: Any) -> Change:
@@ -84,7 +94,9 @@ class Host:
             if record.status == "infra_error":
                 (folder / "mysql1.log").write_text("")
                 (folder / "logs").mkdir()
-                (folder / "logs" / "mysql1.log").write_text("\n".join(f"line {number}" for number in range(30)))
+                (folder / "logs" / "mysql1.log").write_text(
+                    "\n".join(f"line {number}" for number in range(30))
+                )
             result.save(record, frozenset())
 
     @contextmanager
@@ -97,7 +109,9 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A host whose looks are what a test wants them to be; its profiles are those of the small library."""
+    """A host whose looks are what a test wants them to be; its profiles are those of the small
+    library.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Host(tmp_path / "results")
     monkeypatch.setattr(smoke, "run_resolved", made.run)
@@ -123,7 +137,11 @@ def twice(head: float, seed: int, sd: float) -> list[Sequence[Record]]:
 def crashed() -> list[Record]:
     """The head dies in the first block."""
     *good, last = [record for record in same() if record.block < 2 and record.cell != "canary"]
-    reason = {"status": "infra_error", "reason": "died: mysql1", "files": {"log_mysql1": "logs/mysql1.log"}}
+    reason = {
+        "status": "infra_error",
+        "reason": "died: mysql1",
+        "files": {"log_mysql1": "logs/mysql1.log"},
+    }
     return [*good, last.model_copy(update=reason)]
 
 
@@ -144,7 +162,10 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
     assert host.seeds == [7, 8]
     printed = capsys.readouterr().out
     assert printed.startswith("## Smoke benchmark: worse")
-    assert [path.read_text() for path in sorted(host.folder.glob("2*/smoke.md"))] == [printed, printed]
+    assert [path.read_text() for path in sorted(host.folder.glob("2*/smoke.md"))] == [
+        printed,
+        printed,
+    ]
 
 
 def test_a_suspicion_that_is_not_confirmed_is_inconclusive(host: Host) -> None:
@@ -171,15 +192,22 @@ def test_eight_blocks_more_can_make_it_green(host: Host) -> None:
 
 def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(host: Host) -> None:
     kind = kind_of_canary(look().part, same()) or ""
-    change_calibration(lambda known: known.calibrated(kind, {"tps": [0.5, -0.5], "latency_p95_ms": [0.5, -0.5]}))
+    change_calibration(
+        lambda known: known.calibrated(kind, {"tps": [0.5, -0.5], "latency_p95_ms": [0.5, -0.5]})
+    )
     before = read_calibration().sds(kind)
     host.ready = twice(1, 3, 0.1)
     smoke.run(**options())
     result = ResultFolder(next(host.folder.glob("2*")))
-    assert part_of(result).calibrated == before != read_calibration().sds(kind), "what it taught is for the next"
+    assert part_of(result).calibrated == before != read_calibration().sds(kind), (
+        "what it taught is for the next"
+    )
     change_calibration(lambda known: known.calibrated(kind, {"tps": [1.0, -1.0]}))
     judged = smoke.smoke_look(result).look.judged
-    assert judged and judged.noise["oltp_read_write", "tps"] == ("calibrated", (before or {})["tps"])
+    assert judged and judged.noise["oltp_read_write", "tps"] == (
+        "calibrated",
+        (before or {})["tps"],
+    )
 
 
 def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
@@ -188,7 +216,10 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
     host.ready = [crashed()]
     with pytest.raises(SandboxError) as caught:
         smoke.run(**options())
-    assert caught.value.exit_code is ExitCode.ENVIRONMENT and "variant-head: died: mysql1" in caught.value.known
+    assert (
+        caught.value.exit_code is ExitCode.ENVIRONMENT
+        and "variant-head: died: mysql1" in caught.value.known
+    )
     printed = capsys.readouterr().out
     assert "the environment failed" in printed and "line 29\n```" in printed
     assert "line 9\n" not in printed, "twenty lines"
@@ -212,7 +243,12 @@ def test_json_has_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) ->
 def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Host) -> None:
     host.ready = [same(0.6), same(0.6)]
     assert smoke.run(**options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
-    assert host.images == ["BASE_IMAGE=a:1", "HEAD_IMAGE=b.tar", "end of HEAD_IMAGE", "end of BASE_IMAGE"]
+    assert host.images == [
+        "BASE_IMAGE=a:1",
+        "HEAD_IMAGE=b.tar",
+        "end of HEAD_IMAGE",
+        "end of BASE_IMAGE",
+    ]
     for each in host.matrices:
         assert {cell.change.image for cell in each.cells.values()} == {IDENTITY}
 
@@ -221,7 +257,9 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     host.volumes = {"/var/lib/other"}
     with pytest.raises(SandboxError, match="declares a volume") as refused:
         smoke.run(**options(head=side(image="b:1")))
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
+    assert (
+        refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
+    )
     assert not host.matrices
 
 
@@ -231,7 +269,11 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
         (options(profile=None), "no PROFILE was given", ExitCode.BAD_INPUT),
         (options(profile="mysqll"), "unknown term 'mysqll'", ExitCode.BAD_INPUT),
         (options(head=side(cpus="many")), "CPUS=many is not a number", ExitCode.BAD_INPUT),
-        (options(base=side(memory="much")), "MEMORY=much is not a valid amount", ExitCode.BAD_INPUT),
+        (
+            options(base=side(memory="much")),
+            "MEMORY=much is not a valid amount",
+            ExitCode.BAD_INPUT,
+        ),
         (options(workload="none-such"), "there is no workload 'none-such'", ExitCode.BAD_INPUT),
     ],
 )
@@ -245,12 +287,16 @@ def test_what_cannot_work_is_refused_before_anything_starts(
 
 def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: Any, **__: Any) -> None:
-        raise SandboxError("interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED)
+        raise SandboxError(
+            "interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED
+        )
 
     monkeypatch.setattr(smoke, "run_resolved", stopped)
     with pytest.raises(SandboxError) as caught:
         smoke.run(**options())
-    assert caught.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in caught.value.known
+    assert (
+        caught.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in caught.value.known
+    )
     assert caught.value.next_step == "try: the same command again"
 
 
@@ -263,7 +309,8 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(smoke, "run", run)
     line = (
-        "smoke --base mysql@9.7 --head-profile mysql@8.4 --head-image b:1 --head-cpus 0.5 --base-memory 1g --threads 3"
+        "smoke --base mysql@9.7 --head-profile mysql@8.4 --head-image b:1 --head-cpus 0.5"
+        " --base-memory 1g --threads 3"
     )
     typed = [*line.split(), "--head-set", "a=1 b=2", "--rows", "9", "--json"]
     assert CliRunner().invoke(app, typed).exit_code == 0
@@ -276,7 +323,9 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
 def test_both_names_of_a_sides_profile_say_the_same() -> None:
     for short, profile in (("mysql", None), (None, "mysql"), ("mysql", "mysql")):
         assert smoke.own_profile("HEAD", short, profile) == "mysql"
-    with pytest.raises(SandboxError, match=r"HEAD=mysql and HEAD_PROFILE=mysql@8\.4 contradict") as refused:
+    with pytest.raises(
+        SandboxError, match=r"HEAD=mysql and HEAD_PROFILE=mysql@8\.4 contradict"
+    ) as refused:
         smoke.own_profile("HEAD", "mysql", "mysql@8.4")
     assert refused.value.exit_code is ExitCode.BAD_INPUT
 
@@ -288,19 +337,27 @@ def test_a_side_is_named_in_the_users_words() -> None:
 
 def test_the_workflow_calls_it_with_options_that_it_has() -> None:
     workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
-    (script,) = [step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "smoke"]
+    (script,) = [
+        step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "smoke"
+    ]
     used = {f"--{word}" for word in re.findall(r"--([a-z-]+)", script)}
     known = options_of("smoke")
     assert used and {variable_of(option) for option in used} <= set(known)
 
 
-def test_the_workflow_comments_what_was_refused_before_anything_was_measured(tmp_path: Path) -> None:
+def test_the_workflow_comments_what_was_refused_before_anything_was_measured(
+    tmp_path: Path,
+) -> None:
     workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
-    (script,) = [step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "comment"]
+    (script,) = [
+        step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "comment"
+    ]
     (tmp_path / "gh").write_text("#!/bin/sh\ncat smoke.md\n")
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "smoke.md").touch()
-    (tmp_path / "smoke.err").write_text("progress\nthere is no image x\nknown: y\ntry: make images\n")
+    (tmp_path / "smoke.err").write_text(
+        "progress\nthere is no image x\nknown: y\ntry: make images\n"
+    )
     path = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "GITHUB_STEP_SUMMARY": "summary",
@@ -308,10 +365,16 @@ def test_the_workflow_comments_what_was_refused_before_anything_was_measured(tmp
         "GITHUB_REPOSITORY": "a/b",
     }
     caught = subprocess.run(
-        ["bash", "-e", "-c", script], cwd=tmp_path, env=path, capture_output=True, text=True, check=True
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env=path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (
         caught.stdout
         == (tmp_path / "summary").read_text()
-        == ("## Smoke benchmark: not carried out\n\n```text\nthere is no image x\nknown: y\ntry: make images\n```\n")
+        == "## Smoke benchmark: not carried out\n\n```text\nthere is no image x\nknown: y\ntry:"
+        " make images\n```\n"
     )

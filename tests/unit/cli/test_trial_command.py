@@ -31,7 +31,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrialRequest]:
     return requests
 
 
-def outcome(monkeypatch: pytest.MonkeyPatch, record: Record, requests: list[TrialRequest] | None = None) -> None:
+def outcome(
+    monkeypatch: pytest.MonkeyPatch, record: Record, requests: list[TrialRequest] | None = None
+) -> None:
     """How the trial ends."""
 
     def tried(_stack: Any, request: TrialRequest, *_: Any) -> tuple[Record, SimpleNamespace]:
@@ -50,11 +52,23 @@ def steps_of(asked: list[TrialRequest]) -> list[Step]:
     ("given", "step"),
     [
         ({"fault": "server-crash"}, Step(at_s=10, fault="server-crash")),
-        ({"fault": "hang", "target": "proxy"}, Step(at_s=10, fault="hang", target="proxy", for_s=20)),
+        (
+            {"fault": "hang", "target": "proxy"},
+            Step(at_s=10, fault="hang", target="proxy", for_s=20),
+        ),
         ({"fault": "hang", "seconds": 3.5}, Step(at_s=10, fault="hang", for_s=3.5)),
         (
-            {"fault": "partition", "options": ["away_from=proxies port=3306"], "target": "one-reader"},
-            Step(at_s=10, fault="partition", target="one-reader", options={"away_from": "proxies", "port": "3306"}),
+            {
+                "fault": "partition",
+                "options": ["away_from=proxies port=3306"],
+                "target": "one-reader",
+            },
+            Step(
+                at_s=10,
+                fault="partition",
+                target="one-reader",
+                options={"away_from": "proxies", "port": "3306"},
+            ),
         ),
         (
             {"fault": "rolling-upgrade", "options": ["to=10.11"]},
@@ -77,7 +91,9 @@ def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[TrialRequest]) -
     assert loaded.loaded and loaded.parameters.threads == 2
 
 
-def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list[TrialRequest]) -> None:
+def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(
+    asked: list[TrialRequest],
+) -> None:
     trial.command(fault="server-crash")
     trial.command(fault="server-crash", transaction=True)
     assert [each.transaction for each in asked] == [False, True]
@@ -91,7 +107,10 @@ def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list
         ({"fault": "hang", "seconds": 0}, "these faults are no schedule: steps.0.for"),
         ({"fault": "hang", "seconds": -1}, "these faults are no schedule: steps.0.for"),
         ({"fault": "hang", "seconds": 3600}, "these faults are no schedule: steps.0.for"),
-        ({"fault": "hang", "target": "same", "seconds": 5}, "these faults are no schedule: steps.0.target"),
+        (
+            {"fault": "hang", "target": "same", "seconds": 5},
+            "these faults are no schedule: steps.0.target",
+        ),
         ({"fault": "hang", "options": ["waht=server"]}, "the fault hang has no option 'waht'"),
         ({"fault": "join", "options": ["dta=empty"]}, "the action join has no option 'dta'"),
         (
@@ -102,10 +121,14 @@ def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list
         ({"fault": "flapping", "seconds": 5}, "there is no fault 'flapping'"),
     ],
 )
-def test_what_is_no_trial_is_refused(asked: list[TrialRequest], given: dict[str, Any], what: str) -> None:
+def test_what_is_no_trial_is_refused(
+    asked: list[TrialRequest], given: dict[str, Any], what: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         trial.command(**given)
-    assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT and not asked
+    assert (
+        refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT and not asked
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ class Handed:
 
     def entry_point(self, via: str | None, roles: Any = None) -> Any:
         """Where a word leads."""
-        return SimpleNamespace(node=via or "mysql1", via="writer", host=via or "mysql1", port=3306, user="sbtest")
+        return SimpleNamespace(
+            node=via or "mysql1", via="writer", host=via or "mysql1", port=3306, user="sbtest"
+        )
 
     def container(self, node: str) -> Any:
         """The container of a node."""
@@ -93,21 +95,34 @@ def test_a_command_runs_in_a_node_with_its_own_options(handed: Handed) -> None:
         (("list", "matrixes"), "there is no list of 'matrixes'"),
     ],
 )
-def test_what_is_missing_or_contradicts_itself_is_refused(handed: Handed, words: tuple[str, ...], what: str) -> None:
+def test_what_is_missing_or_contradicts_itself_is_refused(
+    handed: Handed, words: tuple[str, ...], what: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         run(*words)
     assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
     assert not handed.argv
 
 
-@pytest.mark.parametrize(("what", "known"), [
-    ("workloads", "tpcc"), ("matrices", "quick"), ("settings", "semisync"), ("versions", "9.7"), ("results", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "known"),
+    [
+        ("workloads", "tpcc"),
+        ("matrices", "quick"),
+        ("settings", "semisync"),
+        ("versions", "9.7"),
+        ("results", ""),
+    ],
+)
 def test_lists_fit_a_terminal_and_have_a_form_for_programs(what: str, known: str) -> None:
     shown = CliRunner().invoke(app, ["list", what]).stdout
-    assert known in shown and all(len(line) <= 100 for line in shown.splitlines() if what != "results")
+    assert known in shown and all(
+        len(line) <= 100 for line in shown.splitlines() if what != "results"
+    )
     rows = json.loads(CliRunner().invoke(app, ["list", what, "--json"]).stdout)[what]
-    assert isinstance(rows, list) and (not known or any(known in map(str, row.values()) for row in rows))
+    assert isinstance(rows, list) and (
+        not known or any(known in map(str, row.values()) for row in rows)
+    )
 
 
 def test_the_same_twice_is_no_contradiction() -> None:

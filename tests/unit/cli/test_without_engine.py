@@ -25,7 +25,9 @@ LOOKS: dict[str, Callable[[Path], object]] = {
     "list": lambda _: list_command.command(what="results"),
     "query": lambda results: query.run("select count(*) from runs", results=results),
     "history": lambda results: history.run(results=results),
-    "compare": lambda results: compare.run(min(map(str, results.iterdir())), "latest", results=results),
+    "compare": lambda results: compare.run(
+        min(map(str, results.iterdir())), "latest", results=results
+    ),
     "export": lambda results: export.run("benchstat", results=results),
     "report": lambda results: write_report(find_result(None, results, "report")),
 }
@@ -65,7 +67,9 @@ def test_each_command_that_says_so_is_proved_here() -> None:
 
 
 @pytest.mark.parametrize("name", LOOKS)
-def test_a_look_starts_no_engine(no_engine: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_look_starts_no_engine(
+    no_engine: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     LOOKS[name](no_engine)
     assert capsys.readouterr().out or list(no_engine.glob("*/report.html"))
 

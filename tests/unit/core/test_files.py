@@ -15,7 +15,9 @@ from sandbox.core.files import write_atomically
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "record.json"
     write_atomically(path, "old")
 
@@ -43,7 +45,9 @@ while True:
 def test_a_writer_killed_in_the_middle_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     for _ in range(2):
-        writer = subprocess.Popen([sys.executable, "-c", _ENDLESS_WRITER, str(path)], env={"PYTHONPATH": str(SCRIPTS)})
+        writer = subprocess.Popen(
+            [sys.executable, "-c", _ENDLESS_WRITER, str(path)], env={"PYTHONPATH": str(SCRIPTS)}
+        )
         deadline = time.monotonic() + 20
         while not list(tmp_path.glob(".record.json.*.tmp")) or not path.exists():
             assert time.monotonic() < deadline and writer.poll() is None, "the writer never wrote"

@@ -1,4 +1,6 @@
-"""Where the tool looks: its own files and the user's, results of the checkout or of the current folder."""
+"""Where the tool looks: its own files and the user's, results of the checkout or of the current
+folder.
+"""
 
 from pathlib import Path
 
@@ -42,11 +44,15 @@ def test_one_name_for_two_files_is_refused(tmp_path: Path) -> None:
     assert refused.value.next_step.endswith("my-durable.yaml")
 
 
-def test_a_broken_file_of_the_users_own_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_file_of_the_users_own_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = tmp_path / "profiles" / "settings"
     settings.mkdir(parents=True)
     (settings / "mine.yaml").write_text("[")
-    monkeypatch.setattr("sandbox.profile.reader.profile_folders", lambda kind: profile_folders(kind, tmp_path))
+    monkeypatch.setattr(
+        "sandbox.profile.reader.profile_folders", lambda kind: profile_folders(kind, tmp_path)
+    )
     with pytest.raises(SandboxError, match=r"mine\.yaml cannot be read") as refused:
         load_library().settings["mine"]
     assert refused.value.exit_code is ExitCode.BAD_INPUT
@@ -54,4 +60,7 @@ def test_a_broken_file_of_the_users_own_is_bad_input(tmp_path: Path, monkeypatch
 
 def test_a_broken_file_that_ships_is_a_bug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
-    assert paths.broken_file(tmp_path / "a.yaml", "a.yaml is not valid", "").exit_code is ExitCode.INTERNAL
+    assert (
+        paths.broken_file(tmp_path / "a.yaml", "a.yaml is not valid", "").exit_code
+        is ExitCode.INTERNAL
+    )

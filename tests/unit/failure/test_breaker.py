@@ -1,4 +1,6 @@
-"""Breaking and healing: written down first, all nodes at once, and nothing stays broken because another heal fails."""
+"""Breaking and healing: written down first, all nodes at once, and nothing stays broken because
+another heal fails.
+"""
 
 import os
 import signal
@@ -39,7 +41,9 @@ def injected(stack: FakeStack, *requests: FaultRequest) -> Breaker:
     return breaker
 
 
-def test_it_is_written_down_before_it_breaks_and_until_it_is_healed(stack: FakeStack, log: list[str]) -> None:
+def test_it_is_written_down_before_it_breaks_and_until_it_is_healed(
+    stack: FakeStack, log: list[str]
+) -> None:
     seen: list[Breakage] = []
     stack.controls["mysql1"].now = Limits(2.0, None)
     stack.controls["mysql1"].on = {"limit": lambda: seen.extend(breakages(stack.project))}
@@ -50,7 +54,9 @@ def test_it_is_written_down_before_it_breaks_and_until_it_is_healed(stack: FakeS
     (noted,) = seen
     assert (noted.fault, noted.node, noted.options) == ("slow-node", "mysql1", {"cpus": "0.5"})
     assert noted.before == {"cpus": "2.0"}
-    assert injection.began_ns < injection.ended_ns <= time.monotonic_ns() and injection.missing == {}
+    assert (
+        injection.began_ns < injection.ended_ns <= time.monotonic_ns() and injection.missing == {}
+    )
     healed_ns = breaker.heal("a")
     assert injection.ended_ns < healed_ns <= time.monotonic_ns()
     assert log == ["limit mysql1 0.5", "limit mysql1 2.0"] and not broken(stack)
@@ -83,7 +89,9 @@ def test_several_nodes_break_and_heal_at_once(stack: FakeStack, log: list[str]) 
 def test_what_befalls_a_host_befalls_all_that_stands_on_it(
     stack: FakeStack, log: list[str], asked: FaultRequest, hit: list[str]
 ) -> None:
-    stack.members.append(server("sshd1", "manager", family=None, topology=None, port=None, host_of="mysql1"))
+    stack.members.append(
+        server("sshd1", "manager", family=None, topology=None, port=None, host_of="mysql1")
+    )
     stack.controls["sshd1"] = RecordingNode("sshd1", "manager", log)
     breaker = Breaker(stack)
     breaker.prepare("a", asked)
@@ -110,7 +118,9 @@ def test_a_fault_sees_the_other_nodes_as_they_are(stack: FakeStack) -> None:
     breaker = Breaker(stack)
     breaker.prepare("a", request("hang", "mysql1"))
     scene = breaker._prepared["a"].scene
-    assert [peer.address for peer in scene.peers] == [f"address of {node.name}" for node in stack.members]
+    assert [peer.address for peer in scene.peers] == [
+        f"address of {node.name}" for node in stack.members
+    ]
     assert (scene.targets, scene.group["replica1"]) == (("mysql1",), 1)
 
 
@@ -122,8 +132,15 @@ def test_a_packet_fault_concerns_the_peers_that_run_when_it_is_injected(stack: F
     breaker.prepare("a", request("loss"))
     addresses |= {"replica1": "172.18.0.3", "client1": None}
     breaker.inject("a")
-    peers = {peer.name: peer.address for peer in breaker._prepared["a"].scene.peers if peer.name != "mysql1"}
-    assert peers == {"replica1": "172.18.0.3", "client1": "172.18.0.6"}, "one that is down may get the same again"
+    peers = {
+        peer.name: peer.address
+        for peer in breaker._prepared["a"].scene.peers
+        if peer.name != "mysql1"
+    }
+    assert peers == {
+        "replica1": "172.18.0.3",
+        "client1": "172.18.0.6",
+    }, "one that is down may get the same again"
     breaker.close()
 
 
@@ -135,7 +152,9 @@ def test_what_ends_with_a_container_is_injected_into_one_that_starts_anew(
     stack.controls["mysql1"].said = ExecResult(124, "", "")  # a write is slow
     breaker = injected(stack, request("slow-node"), request("slow-disk"))
     log.clear()
-    stack.controls["mysql1"].refuses = {"write_limit": MachineError("docker exec failed", "it has ended", "-")}
+    stack.controls["mysql1"].refuses = {
+        "write_limit": MachineError("docker exec failed", "it has ended", "-")
+    }
     stack.controls["mysql1"].on = {"write_limit": refused.set}
     stack.started |= {"mysql1": "2", "replica1": "2"}
     assert refused.wait(10)
@@ -147,28 +166,45 @@ def test_what_ends_with_a_container_is_injected_into_one_that_starts_anew(
     stack.started |= {"mysql1": "3"}
     time.sleep(0.1)
     breaker.close()
-    assert log == ["write_limit mysql1 1048576", "write_limit mysql1", "execute mysql1", "limit mysql1"]
+    assert log == [
+        "write_limit mysql1 1048576",
+        "write_limit mysql1",
+        "execute mysql1",
+        "limit mysql1",
+    ]
 
 
 @pytest.mark.parametrize("ended_by", ["heal", "close"])
-def test_a_heal_that_fails_keeps_its_record_and_is_tried_again(stack: FakeStack, log: list[str], ended_by: str) -> None:
+def test_a_heal_that_fails_keeps_its_record_and_is_tried_again(
+    stack: FakeStack, log: list[str], ended_by: str
+) -> None:
     breaker = injected(stack, request("hang", "mysql1", "replica1"))
     stack.controls["mysql1"].refuses = {"unpause": REFUSED}
     with pytest.raises(SandboxError) as stays:
         breaker.heal("0") if ended_by == "heal" else breaker.close()
     assert stays.value.what == "not healed: hang on mysql1"
     assert stays.value.known == "mysql1: docker unpause failed (no such device)"
-    assert stays.value.next_step.startswith("try: make heal   (") and stays.value.exit_code is ExitCode.ENVIRONMENT
+    assert (
+        stays.value.next_step.startswith("try: make heal   (")
+        and stays.value.exit_code is ExitCode.ENVIRONMENT
+    )
     assert broken(stack) == ["hang on mysql1"] and log[-1] == "unpause replica1"
     stack.controls["mysql1"].refuses = {}
     breaker.close()
     assert not broken(stack) and log.count("unpause replica1") == 1
 
 
-def test_closing_heals_the_latest_first_and_all_though_some_fail(stack: FakeStack, log: list[str]) -> None:
+def test_closing_heals_the_latest_first_and_all_though_some_fail(
+    stack: FakeStack, log: list[str]
+) -> None:
     stack.name = "b"
     stack.controls["replica1"].refuses = {"unpause": KeyError("bug")}
-    faults = request("hang"), request("hang", "replica1"), request("slow-node"), request("unplug", "replica1")
+    faults = (
+        request("hang"),
+        request("hang", "replica1"),
+        request("slow-node"),
+        request("unplug", "replica1"),
+    )
     breaker = injected(stack, *faults)
     stack.controls["mysql1"].refuses = {"limit": REFUSED}
     log.clear()
@@ -176,12 +212,19 @@ def test_closing_heals_the_latest_first_and_all_though_some_fail(stack: FakeStac
         breaker.close()
     assert log == ["connect replica1", "unpause mysql1"]
     assert stays.value.what == "not healed: slow-node on mysql1, hang on replica1"
-    assert "replica1: KeyError: 'bug'" in stays.value.known and "make heal NAME=b" in stays.value.next_step
+    assert (
+        "replica1: KeyError: 'bug'" in stays.value.known
+        and "make heal NAME=b" in stays.value.next_step
+    )
     assert sorted(broken(stack)) == ["hang on replica1", "slow-node on mysql1"]
 
 
-def test_a_fault_that_fails_half_way_stays_written_down_until_it_is_healed(stack: FakeStack, log: list[str]) -> None:
-    stack.controls["replica1"].refuses = {"pause": MachineError("docker pause failed", "busy", "try: make doctor")}
+def test_a_fault_that_fails_half_way_stays_written_down_until_it_is_healed(
+    stack: FakeStack, log: list[str]
+) -> None:
+    stack.controls["replica1"].refuses = {
+        "pause": MachineError("docker pause failed", "busy", "try: make doctor")
+    }
     breaker = Breaker(stack)
     breaker.prepare("a", request("hang", "mysql1", "replica1"))
     with pytest.raises(SandboxError, match="docker pause failed"):
@@ -192,7 +235,9 @@ def test_a_fault_that_fails_half_way_stays_written_down_until_it_is_healed(stack
 
 
 def test_a_node_that_does_not_answer_is_an_error_of_the_environment(stack: FakeStack) -> None:
-    stack.controls["mysql1"].refuses = {"pause": TimeoutError("docker exec did not end within 10 s")}
+    stack.controls["mysql1"].refuses = {
+        "pause": TimeoutError("docker exec did not end within 10 s")
+    }
     breaker = Breaker(stack)
     breaker.prepare("a", request())
     with pytest.raises(SandboxError, match="does not answer") as late:
@@ -200,7 +245,9 @@ def test_a_node_that_does_not_answer_is_an_error_of_the_environment(stack: FakeS
     assert late.value.exit_code is ExitCode.ENVIRONMENT and "within 10 s" in late.value.known
 
 
-def test_what_cannot_be_written_down_is_not_injected(stack: FakeStack, log: list[str], cache: Path) -> None:
+def test_what_cannot_be_written_down_is_not_injected(
+    stack: FakeStack, log: list[str], cache: Path
+) -> None:
     breaker = Breaker(stack)
     breaker.prepare("a", request())
     (cache / "sandbox").write_text("a file where the folder should be")
@@ -231,7 +278,12 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
 
 @pytest.mark.parametrize(
     ("fault", "need"),
-    [("delay", "netem"), ("bandwidth", "tbf"), ("partition", "iptables"), ("slow-disk", "write-limit")],
+    [
+        ("delay", "netem"),
+        ("bandwidth", "tbf"),
+        ("partition", "iptables"),
+        ("slow-disk", "write-limit"),
+    ],
 )
 def test_a_fault_is_skipped_where_the_kernel_lacks_what_it_needs(
     stack: FakeStack, log: list[str], fault: str, need: str
@@ -261,7 +313,9 @@ def test_the_helper_of_what_is_never_injected_is_removed(stack: FakeStack, log: 
     assert sorted(log) == ["release mysql1", "release replica1"] and not broken(stack)
 
 
-def test_another_node_takes_the_place_of_the_one_prepared_before(stack: FakeStack, log: list[str]) -> None:
+def test_another_node_takes_the_place_of_the_one_prepared_before(
+    stack: FakeStack, log: list[str]
+) -> None:
     breaker = Breaker(stack)
     breaker.prepare("0", request("host-loss", "mysql1"))
     breaker.prepare("0", request("host-loss", "replica1"))
@@ -273,13 +327,17 @@ def test_another_node_takes_the_place_of_the_one_prepared_before(stack: FakeStac
 def test_a_helper_that_stays_hides_no_fault_that_stays(stack: FakeStack) -> None:
     breaker = injected(stack, request("hang"))
     breaker.prepare("b", request("host-loss", "replica1"))
-    stack.controls["replica1"].refuses = {"release": MachineError("docker rm failed", "busy", "try: make doctor")}
+    stack.controls["replica1"].refuses = {
+        "release": MachineError("docker rm failed", "busy", "try: make doctor")
+    }
     stack.controls["mysql1"].refuses = {"unpause": REFUSED}
     with pytest.raises(SandboxError, match="not healed: hang on mysql1"):
         breaker.close()
 
 
-def test_the_helper_of_what_cannot_be_prepared_is_removed_unless_it_is_in_use(stack: FakeStack, log: list[str]) -> None:
+def test_the_helper_of_what_cannot_be_prepared_is_removed_unless_it_is_in_use(
+    stack: FakeStack, log: list[str]
+) -> None:
     stack.controls["replica1"].said = ExecResult(1, "", "iptables: not permitted")
     breaker = Breaker(stack)
     with pytest.raises(SandboxError, match="reading the packet filter of replica1 failed"):
@@ -292,7 +350,9 @@ def test_the_helper_of_what_cannot_be_prepared_is_removed_unless_it_is_in_use(st
     assert "release replica1" in log and "release mysql1" not in log
 
 
-def test_the_same_fault_right_after_heals_to_what_was_before_both(stack: FakeStack, log: list[str]) -> None:
+def test_the_same_fault_right_after_heals_to_what_was_before_both(
+    stack: FakeStack, log: list[str]
+) -> None:
     stack.controls["mysql1"].now = Limits(2.0, None)
     breaker = injected(stack, request("slow-node"))
     breaker.prepare("1", request("slow-node"))
@@ -302,7 +362,9 @@ def test_the_same_fault_right_after_heals_to_what_was_before_both(stack: FakeSta
     assert log == ["limit mysql1 0.1", "limit mysql1 2.0"] * 2
 
 
-def test_a_limit_right_after_another_one_of_its_kind_heals_to_none(stack: FakeStack, log: list[str]) -> None:
+def test_a_limit_right_after_another_one_of_its_kind_heals_to_none(
+    stack: FakeStack, log: list[str]
+) -> None:
     stack.controls["mysql1"].now = Limits(2.0, None)
     breaker = injected(stack, request("slow-node"))
     breaker.prepare("1", request("slow-node", cpus=0.5))
@@ -325,13 +387,21 @@ def test_a_second_fault_that_ends_the_same_node_is_refused(stack: FakeStack) -> 
 
 
 def test_faults_of_a_nodes_device_do_not_go_together() -> None:
-    """A device has one discipline at its root, and a node that is plugged in again has another device."""
+    """A device has one discipline at its root, and a node that is plugged in again has another
+    device.
+    """
     device = ("bandwidth", "delay", "unplug")
     assert all(end_together(one, other) for one in device for other in device)
-    assert not any(end_together(one, other) for one in device for other in ("partition", "loss", "hang", "slow-disk"))
+    assert not any(
+        end_together(one, other)
+        for one in device
+        for other in ("partition", "loss", "hang", "slow-disk")
+    )
 
 
-def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack: FakeStack, log: list[str]) -> None:
+def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(
+    stack: FakeStack, log: list[str]
+) -> None:
     stack.name = "b"
     breaker = injected(stack, request("hang"))
     other = Breaker(stack)
@@ -340,7 +410,10 @@ def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack
     with pytest.raises(SandboxError) as refused:
         other.inject("twice")
     assert refused.value.what == "hang is already active on mysql1"
-    assert refused.value.next_step == "try: make heal NAME=b" and refused.value.exit_code is ExitCode.BAD_INPUT
+    assert (
+        refused.value.next_step == "try: make heal NAME=b"
+        and refused.value.exit_code is ExitCode.BAD_INPUT
+    )
     assert log == ["pause mysql1"] and broken(stack) == ["hang on mysql1"]
     other.inject("apart")
     other.heal("apart")

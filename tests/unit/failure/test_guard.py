@@ -1,4 +1,6 @@
-"""The process that injects faults for a trial: it answers, and heals whatever ends it or the trial."""
+"""The process that injects faults for a trial: it answers, and heals whatever ends it or the
+trial.
+"""
 
 import io
 import json
@@ -52,7 +54,9 @@ class FoundStack:
     def control(self, node: str) -> RecordingNode:
         """What remembers its weight, and then finds no engine."""
         gone = MachineError("the Docker engine does not answer", "-", "try: make doctor")
-        return RecordingNode(node, log=self.weighed, refuses={"weigh": gone} if self.weighed else {})
+        return RecordingNode(
+            node, log=self.weighed, refuses={"weigh": gone} if self.weighed else {}
+        )
 
     def refresh(self) -> None:
         self.looks += 1
@@ -71,7 +75,10 @@ class FakeBreaker:
 
     def prepare(self, key: str, request: FaultRequest) -> None:
         """Prepares."""
-        self._note(f"prepare {key} {request.fault} {request.options.get('what', '-')} {' '.join(request.nodes)}")
+        self._note(
+            f"prepare {key} {request.fault} {request.options.get('what', '-')}"
+            f" {' '.join(request.nodes)}"
+        )
         if key == "refused":
             raise SandboxError("no such target", "known: writer", "try: make ps", ExitCode.UNKNOWN)
 
@@ -138,8 +145,12 @@ def started(argv: tuple[str, ...]) -> Iterator[Guard]:
     made._process.wait()
 
 
-def test_it_answers_as_the_breaker_does_and_heals_when_it_is_closed(started: Guard, log: Path) -> None:
-    assert os.getsid(started._process.pid) == started._process.pid, "Ctrl-C in the terminal does not reach it"
+def test_it_answers_as_the_breaker_does_and_heals_when_it_is_closed(
+    started: Guard, log: Path
+) -> None:
+    assert os.getsid(started._process.pid) == started._process.pid, (
+        "Ctrl-C in the terminal does not reach it"
+    )
     started.prepare("a", REQUEST)
     assert started.inject("a") == Injection(1, 2, {"mysql1": "it runs"})
     assert started.heal("a") == 3
@@ -149,7 +160,12 @@ def test_it_answers_as_the_breaker_does_and_heals_when_it_is_closed(started: Gua
     assert refused.value.exit_code is ExitCode.UNKNOWN
     started.close()
     started.close()
-    asked = ["prepare a hang server mysql1", "inject a", "heal a", "prepare refused hang server mysql1"]
+    asked = [
+        "prepare a hang server mysql1",
+        "inject a",
+        "heal a",
+        "prepare refused hang server mysql1",
+    ]
     assert log.read_text().splitlines() == [*asked, "close", "closed"]
     assert started._process.returncode == 0
 
@@ -158,7 +174,9 @@ def test_what_it_cannot_heal_is_the_trials_error(started: Guard) -> None:
     started.heal("stays")
     with pytest.raises(SandboxError) as stays:
         started.close()
-    assert stays.value.lines() == NOT_HEALED.lines() and stays.value.exit_code is ExitCode.ENVIRONMENT
+    assert (
+        stays.value.lines() == NOT_HEALED.lines() and stays.value.exit_code is ExitCode.ENVIRONMENT
+    )
     started.close()
 
 
@@ -177,7 +195,9 @@ def test_a_signal_heals_and_ends_it(started: Guard, log: Path, number: signal.Si
     started.close()  # it has said that all is healed
 
 
-def test_a_second_signal_does_not_leave_an_injection_that_is_under_way(started: Guard, log: Path) -> None:
+def test_a_second_signal_does_not_leave_an_injection_that_is_under_way(
+    started: Guard, log: Path
+) -> None:
     assert started._process.stdin
     started._process.stdin.write(json.dumps({"do": "inject", "key": "outlasts"}) + "\n")
     started._process.stdin.flush()
@@ -186,14 +206,25 @@ def test_a_second_signal_does_not_leave_an_injection_that_is_under_way(started: 
             time.sleep(0.01)
         started._process.send_signal(number)
     started._process.wait(10)
-    assert log.read_text().splitlines() == ["inject outlasts", "15", "1", "2", "injected", "close", "closed"]
+    assert log.read_text().splitlines() == [
+        "inject outlasts",
+        "15",
+        "1",
+        "2",
+        "injected",
+        "close",
+        "closed",
+    ]
 
 
 def test_one_that_is_killed_says_nothing_and_make_heal_mends(started: Guard, log: Path) -> None:
     for act in (lambda: started.inject("vanishes"), lambda: started.inject("again"), started.close):
         with pytest.raises(SandboxError, match="has ended") as ended:
             act()
-        assert ended.value.known == f"exit code {-signal.SIGKILL}" and "make heal" in ended.value.next_step
+        assert (
+            ended.value.known == f"exit code {-signal.SIGKILL}"
+            and "make heal" in ended.value.next_step
+        )
     assert log.read_text().splitlines() == ["inject vanishes"]
 
 
@@ -205,14 +236,18 @@ def test_a_bug_ends_it_after_it_has_healed(started: Guard, log: Path) -> None:
     started.close()
 
 
-def test_one_that_heals_for_too_long_is_ended(started: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_heals_for_too_long_is_ended(
+    started: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started.heal("hangs")
     monkeypatch.setattr(guard, "PATIENCE_S", 0.1)
     with pytest.raises(SandboxError, match="has ended"):
         started.close()
 
 
-def test_a_fault_that_may_take_long_is_waited_for(started: Guard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_that_may_take_long_is_waited_for(
+    started: Guard, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(guard, "PATIENCE_S", -1.0)
     started.prepare("1", FaultRequest("graceful", {"grace_s": 11}, ["mysql1"]))
     started.close()
@@ -223,7 +258,11 @@ def test_what_is_prepared_is_not_prepared_again(started: Guard, log: Path) -> No
     for node in ("mysql1", "mysql1", "replica1"):
         started.prepare("1", FaultRequest("hang", {}, [node]))
     started.close()
-    assert log.read_text().splitlines()[:3] == ["prepare 1 hang - mysql1", "prepare 1 hang - replica1", "close"]
+    assert log.read_text().splitlines()[:3] == [
+        "prepare 1 hang - mysql1",
+        "prepare 1 hang - replica1",
+        "close",
+    ]
 
 
 def test_an_interrupted_question_does_not_confuse_the_end(
@@ -236,8 +275,12 @@ def test_an_interrupted_question_does_not_confuse_the_end(
     assert log.read_text().splitlines() == ["inject slow", "close", "closed"]
 
 
-def test_it_heals_when_the_trial_is_killed_in_the_middle_of_an_injection(argv: tuple[str, ...], log: Path) -> None:
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_it_heals_when_the_trial_is_killed_in_the_middle_of_an_injection(
+    argv: tuple[str, ...], log: Path
+) -> None:
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdin and process.stdout and process.stderr
     process.stdout.close()
     process.stdin.write(json.dumps({"do": "inject", "key": "slow"}) + "\n")
@@ -273,13 +316,24 @@ def test_what_cannot_be_is_refused_by_the_trial_itself(
     ("asked", "answer"),
     [
         (
-            {"do": "prepare", "key": "a", "request": {"fault": "hang", "options": {"what": "x"}, "nodes": []}},
+            {
+                "do": "prepare",
+                "key": "a",
+                "request": {"fault": "hang", "options": {"what": "x"}, "nodes": []},
+            },
             {"answer": None},
         ),
-        ({"do": "inject", "key": "a"}, {"answer": {"began_ns": 1, "ended_ns": 2, "missing": {"mysql1": "it runs"}}}),
+        (
+            {"do": "inject", "key": "a"},
+            {"answer": {"began_ns": 1, "ended_ns": 2, "missing": {"mysql1": "it runs"}}},
+        ),
         ({"do": "heal", "key": "a"}, {"answer": 3}),
         (
-            {"do": "prepare", "key": "refused", "request": {"fault": "hang", "options": {"what": "x"}, "nodes": []}},
+            {
+                "do": "prepare",
+                "key": "refused",
+                "request": {"fault": "hang", "options": {"what": "x"}, "nodes": []},
+            },
             {"error": ["no such target", "known: writer", "try: make ps", 3]},
         ),
     ],
@@ -311,7 +365,9 @@ def test_the_end_of_its_input_heals_all_and_says_what_it_could_not(
     assert [next(iter(each)) for each in said] == ["answer", "answer", "answer", "closed"]
     assert found.looks == 1, "before a fault is prepared: an upgraded node has another container"
     assert said[-1] == {"closed": [*NOT_HEALED.lines(), 4]}
-    assert found.weighed == ["weigh client1 1"], "a trial that is killed leaves it with the precedence of its probe"
+    assert found.weighed == ["weigh client1 1"], (
+        "a trial that is killed leaves it with the precedence of its probe"
+    )
 
 
 def test_a_client_that_cannot_be_weighed_is_no_end_of_the_guard() -> None:

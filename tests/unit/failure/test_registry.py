@@ -91,7 +91,9 @@ def test_an_action_has_help_and_described_options(name: str) -> None:
         ),
     ],
 )
-def test_an_unknown_fault_or_option_is_refused(word: str, options: dict[str, Any], what: str, known: str) -> None:
+def test_an_unknown_fault_or_option_is_refused(
+    word: str, options: dict[str, Any], what: str, known: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         fault_named(word, options)
     assert refused.value.what == what and known in refused.value.known
@@ -122,7 +124,9 @@ def test_an_unknown_fault_or_option_is_refused(word: str, options: dict[str, Any
         ),
     ],
 )
-def test_an_unknown_action_or_option_is_refused(word: str, options: dict[str, Any], what: str, known: str) -> None:
+def test_an_unknown_action_or_option_is_refused(
+    word: str, options: dict[str, Any], what: str, known: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         action_named(word, options)
     assert refused.value.what == what and known in refused.value.known

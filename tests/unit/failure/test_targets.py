@@ -16,7 +16,13 @@ CHECKER = server("checker1", "proxy", family=None, topology=None, port=None)
 MANAGER = server("orchestrator1", "manager", family=None, topology=None, port=3000)
 SEEDS = st.integers(0, 2**32)
 ALONE = [server("mysql1"), CLIENT]
-REPLICATED = [server("mysql1"), server("replica1", "replica"), server("replica2", "replica"), MANAGER, CLIENT]
+REPLICATED = [
+    server("mysql1"),
+    server("replica1", "replica"),
+    server("replica2", "replica"),
+    MANAGER,
+    CLIENT,
+]
 
 
 def cluster(size: int, replicas: int = 1) -> list[StackNode]:
@@ -28,10 +34,14 @@ def cluster(size: int, replicas: int = 1) -> list[StackNode]:
 
 def roles_of(nodes: list[StackNode], writer: str) -> dict[str, ServerRole | None]:
     """The roles while everything works."""
-    return {node.name: "writer" if node.name == writer else "reader" for node in nodes if node.is_server}
+    return {
+        node.name: "writer" if node.name == writer else "reader" for node in nodes if node.is_server
+    }
 
 
-def chosen(word: str, nodes: list[StackNode], writer: str = "galera1", seed: int = 1, **roles: Any) -> list[str]:
+def chosen(
+    word: str, nodes: list[StackNode], writer: str = "galera1", seed: int = 1, **roles: Any
+) -> list[str]:
     """What a word means in the first group; ``roles`` differ from those of a stack that works."""
     return choose(word, nodes, {**roles_of(nodes, writer), **roles}, writer, 1, seed)
 
@@ -88,18 +98,32 @@ def test_a_node_is_a_target_by_its_name(name: str) -> None:
 
 
 def test_the_second_group_has_its_own() -> None:
-    nodes = [server("mysql1"), server("galera1", group_index=2), server("galera2", group_index=2), CLIENT]
+    nodes = [
+        server("mysql1"),
+        server("galera1", group_index=2),
+        server("galera2", group_index=2),
+        CLIENT,
+    ]
     assert choose("all-readers", nodes, roles_of(nodes, "mysql1"), "galera1", 2, 1) == ["galera2"]
 
 
 def test_of_several_writers_the_one_that_answered_is_the_writer() -> None:
-    everyone: dict[str, ServerRole | None] = {"galera1": "writer", "galera2": "writer", "galera3": "writer"}
-    assert choose("all-readers", cluster(3, replicas=0), everyone, "galera2", 1, 1) == ["galera1", "galera3"]
+    everyone: dict[str, ServerRole | None] = {
+        "galera1": "writer",
+        "galera2": "writer",
+        "galera3": "writer",
+    }
+    assert choose("all-readers", cluster(3, replicas=0), everyone, "galera2", 1, 1) == [
+        "galera1",
+        "galera3",
+    ]
 
 
 def test_a_reader_that_does_not_answer_is_not_drawn() -> None:
     nodes = cluster(3, replicas=0)
-    assert {tuple(chosen("one-reader", nodes, seed=seed, galera2=None)) for seed in range(20)} == {("galera3",)}
+    assert {tuple(chosen("one-reader", nodes, seed=seed, galera2=None)) for seed in range(20)} == {
+        ("galera3",)
+    }
     assert chosen("all-readers", nodes, galera2=None) == ["galera3"]
     assert "galera2" in chosen("all", nodes, galera2=None)
 
@@ -111,10 +135,14 @@ def test_one_reader_is_one_of_all_readers(seed: int) -> None:
 
 
 @given(size=st.integers(3, 9), replicas=st.integers(0, 3), seed=SEEDS)
-def test_minority_and_majority_share_the_members_among_them(size: int, replicas: int, seed: int) -> None:
+def test_minority_and_majority_share_the_members_among_them(
+    size: int, replicas: int, seed: int
+) -> None:
     nodes = cluster(size, replicas)
     minority, majority = chosen("minority", nodes, seed=seed), chosen("majority", nodes, seed=seed)
-    assert len(minority) * 2 < size < (len(minority) + 1) * 2 + (size % 2 == 0), "the largest that is no majority"
+    assert len(minority) * 2 < size < (len(minority) + 1) * 2 + (size % 2 == 0), (
+        "the largest that is no majority"
+    )
     assert len(majority) * 2 > size
     assert sorted(minority + majority) == sorted(f"galera{number}" for number in range(1, size + 1))
 
@@ -126,7 +154,9 @@ def test_a_minority_does_not_depend_on_the_order(members: list[str], seed: int) 
 
 
 @given(word=st.sampled_from(WORDS), size=st.integers(3, 9), seed=SEEDS)
-def test_every_word_means_distinct_nodes_in_the_order_of_the_stack(word: str, size: int, seed: int) -> None:
+def test_every_word_means_distinct_nodes_in_the_order_of_the_stack(
+    word: str, size: int, seed: int
+) -> None:
     nodes = cluster(size)
     names = [node.name for node in nodes]
     found = chosen(word, nodes, seed=seed)
@@ -136,8 +166,15 @@ def test_every_word_means_distinct_nodes_in_the_order_of_the_stack(word: str, si
 
 def test_every_member_is_drawn_by_some_seed() -> None:
     nodes = cluster(3, replicas=0)
-    assert {chosen("minority", nodes, seed=seed)[0] for seed in range(50)} == {"galera1", "galera2", "galera3"}
-    assert {chosen("one-reader", nodes, seed=seed)[0] for seed in range(50)} == {"galera2", "galera3"}
+    assert {chosen("minority", nodes, seed=seed)[0] for seed in range(50)} == {
+        "galera1",
+        "galera2",
+        "galera3",
+    }
+    assert {chosen("one-reader", nodes, seed=seed)[0] for seed in range(50)} == {
+        "galera2",
+        "galera3",
+    }
 
 
 def test_two_nodes_have_a_majority_of_both() -> None:
@@ -147,8 +184,18 @@ def test_two_nodes_have_a_majority_of_both() -> None:
 @pytest.mark.parametrize(
     ("word", "nodes", "what", "known"),
     [
-        ("one-reader", ALONE, "the stack has no target 'one-reader'", "no server except the writer answers"),
-        ("all-readers", ALONE, "the stack has no target 'all-readers'", "no server except the writer answers"),
+        (
+            "one-reader",
+            ALONE,
+            "the stack has no target 'one-reader'",
+            "no server except the writer answers",
+        ),
+        (
+            "all-readers",
+            ALONE,
+            "the stack has no target 'all-readers'",
+            "no server except the writer answers",
+        ),
         ("proxy", REPLICATED, "the stack has no target 'proxy'", "its group has no proxy"),
         (
             "minority",
@@ -156,7 +203,12 @@ def test_two_nodes_have_a_majority_of_both() -> None:
             "the stack has no target 'minority'",
             "a minority needs three database nodes; here: mysql1",
         ),
-        ("majority", ALONE, "the stack has no target 'majority'", "a majority needs two database nodes; here: mysql1"),
+        (
+            "majority",
+            ALONE,
+            "the stack has no target 'majority'",
+            "a majority needs two database nodes; here: mysql1",
+        ),
         ("wirter", ALONE, "there is no target 'wirter'", "did you mean 'writer'?"),
         ("replica3", REPLICATED, "there is no target 'replica3'", "did you mean 'replica"),
         (
@@ -167,7 +219,9 @@ def test_two_nodes_have_a_majority_of_both() -> None:
         ),
     ],
 )
-def test_a_target_that_there_is_none_of_is_refused(word: str, nodes: list[StackNode], what: str, known: str) -> None:
+def test_a_target_that_there_is_none_of_is_refused(
+    word: str, nodes: list[StackNode], what: str, known: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         chosen(word, nodes, "mysql1")
     assert refused.value.what == what and known in refused.value.known

@@ -1,6 +1,15 @@
-"""What is known of a host's own noise: begun by a calibration, grown by canaries, per kind of run."""
+"""What is known of a host's own noise: begun by a calibration, grown by canaries, per kind of
+run.
+"""
 
-from sandbox.judge.calibration import MOST_KEPT, Calibration, kind_of_canary, kind_of_run, noise_of, noted
+from sandbox.judge.calibration import (
+    MOST_KEPT,
+    Calibration,
+    kind_of_canary,
+    kind_of_run,
+    noise_of,
+    noted,
+)
 from sandbox.judge.verdict import spread
 from unit.report.made_up_trials import part, trial_record
 
@@ -38,13 +47,20 @@ def test_a_metric_that_the_runs_do_not_have_is_not_taken_for_free_of_noise() -> 
 
 
 def test_a_trial_neither_has_the_noise_of_benches_nor_adds_to_it() -> None:
-    """They have the workload, its length and the host in common, but the latency is that of a probe under a fault."""
-    plan, trials = part(calibrated=None), [trial_record(cell="canary", block=block) for block in (1, 2)]
+    """They have the workload, its length and the host in common, but the latency is that of a probe
+    under a fault.
+    """
+    plan, trials = (
+        part(calibrated=None),
+        [trial_record(cell="canary", block=block) for block in (1, 2)],
+    )
     kind = kind_of_run(plan.host_class, trials[0].workload.name, plan.seconds)
     known = Calibration().calibrated(kind, {"tps": [0.1, -0.1], "latency_p95_ms": [0.2, 0.1]})
     assert kind_of_canary(plan, trials) is None and noise_of(plan, trials, known) == {}
     assert noted(plan, trials, {}) == {"calibrated": {}, "calibrated_others": {}}
-    earlier = part(calibrated={"tps": 0.1}, calibrated_others={trials[0].workload.name: {"tps": 0.1}})
+    earlier = part(
+        calibrated={"tps": 0.1}, calibrated_others={trials[0].workload.name: {"tps": 0.1}}
+    )
     assert noise_of(earlier, trials, known) == {}
     benches = [each.model_copy(update={"trial": None}) for each in trials]
     assert kind_of_canary(plan, benches) == kind and noise_of(plan, benches, known) != {}

@@ -1,4 +1,6 @@
-"""Series called steady or not, and lasting changes found in histories: how often rightly, how often wrongly."""
+"""Series called steady or not, and lasting changes found in histories: how often rightly, how often
+wrongly.
+"""
 
 import random
 from typing import Any
@@ -13,7 +15,9 @@ SERIES = 200
 
 
 def series(seed: int, points: int = POINTS, sd: float = 0.05, owed: float = 0.2) -> Any:
-    """Transactions a second about 1,000, each second owing a share to the one before (docs/statistics.md, rule 1)."""
+    """Transactions a second about 1,000, each second owing a share to the one before
+    (docs/statistics.md, rule 1).
+    """
     noise = np.random.default_rng(seed).normal(0, sd * 1000, points)
     for second in range(1, points):
         noise[second] += owed * noise[second - 1]
@@ -51,8 +55,12 @@ def test_too_few_points_are_not_judged() -> None:
 
 @pytest.mark.parametrize("end", [1600.0, 400.0, 1234.5])
 def test_a_straight_line_has_no_step(end: float) -> None:
-    assert [each.kind for each in changes(np.linspace(1000.0, end, POINTS).tolist()) or ()] == ["drift"]
-    assert [each.kind for each in changes([float(1000 + second) for second in range(POINTS)]) or ()] == ["drift"]
+    assert [each.kind for each in changes(np.linspace(1000.0, end, POINTS).tolist()) or ()] == [
+        "drift"
+    ]
+    assert [
+        each.kind for each in changes([float(1000 + second) for second in range(POINTS)]) or ()
+    ] == ["drift"]
 
 
 def test_a_server_that_stops_is_not_steady() -> None:
@@ -66,7 +74,11 @@ def test_a_step_is_reported_with_its_size_and_place() -> None:
 
 
 def test_a_drift_is_reported_with_its_size() -> None:
-    (drift,) = [each for each in changes(series(2) + np.linspace(0, -200, POINTS)) or () if each.kind == "drift"]
+    (drift,) = [
+        each
+        for each in changes(series(2) + np.linspace(0, -200, POINTS)) or ()
+        if each.kind == "drift"
+    ]
     assert drift.share == pytest.approx(-200 / 900, abs=0.05)
 
 
@@ -86,12 +98,17 @@ def noise(count: int, seed: int, sd: float = 0.03) -> list[float]:
 def test_a_lasting_step_is_found_where_it_is() -> None:
     values = [value + (0.2 if n >= 9 else 0) for n, value in enumerate(noise(16, 1))]
     (change,) = change_points(values, SMALLEST)
-    assert change.position == 9 and change.effect == pytest.approx(0.2, abs=0.04) and change.p < 0.001
+    assert (
+        change.position == 9 and change.effect == pytest.approx(0.2, abs=0.04) and change.p < 0.001
+    )
 
 
 def test_down_and_up_again_are_two_changes() -> None:
     values = [value - (0.3 if 8 <= n < 16 else 0) for n, value in enumerate(noise(24, 2))]
-    assert [(each.position, each.effect < 0) for each in change_points(values, SMALLEST)] == [(8, True), (16, False)]
+    assert [(each.position, each.effect < 0) for each in change_points(values, SMALLEST)] == [
+        (8, True),
+        (16, False),
+    ]
 
 
 def test_a_single_outlier_is_no_change() -> None:

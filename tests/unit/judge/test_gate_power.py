@@ -1,4 +1,6 @@
-"""The gate on simulated sittings, with noise as measured on a shared machine (docs/statistics.md, rule 12)."""
+"""The gate on simulated sittings, with noise as measured on a shared machine (docs/statistics.md,
+rule 12).
+"""
 
 import itertools
 from collections import Counter
@@ -28,7 +30,10 @@ def verdict(cell: str, metric: str, differences: Sequence[float], sd: float) -> 
 def looked(draw: np.random.Generator, change: Loss, noisier: float) -> Look:
     """Eight blocks of base, head and canary, and eight more where those are inconclusive."""
     slices = {
-        metric: {side: draw.normal(0, noisier * sd / np.sqrt(2), 2 * BLOCKS) for side in ("base", "head", "canary")}
+        metric: {
+            side: draw.normal(0, noisier * sd / np.sqrt(2), 2 * BLOCKS)
+            for side in ("base", "head", "canary")
+        }
         for metric, sd in CALIBRATED.items()
     }
     first = look_at(slices, change, BLOCKS)
@@ -66,7 +71,9 @@ def test_the_same_against_the_same_is_green_and_never_worse(noisier: float, leas
 
 
 @pytest.mark.parametrize("noisier", [1.0, 3.5])
-def test_of_the_same_looked_at_twice_less_than_one_gate_in_a_thousand_is_worse(noisier: float) -> None:
+def test_of_the_same_looked_at_twice_less_than_one_gate_in_a_thousand_is_worse(
+    noisier: float,
+) -> None:
     """Every look with every other is a gate: 500 of them are 249,500 gates."""
     draw = np.random.default_rng(20261124)
     looks = [looked(draw, {}, noisier) for _ in range(LOOKS)]

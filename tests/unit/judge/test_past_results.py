@@ -20,7 +20,11 @@ def results(levels: Sequence[float]) -> list[ResultSide]:
     """A result a day, each at a level of its own."""
     return [
         side(
-            {"off": around(level, 9 * day), "on": around(900, 9 * day + 1), "canary": around(level, 9 * day + 2)},
+            {
+                "off": around(level, 9 * day),
+                "on": around(900, 9 * day + 1),
+                "canary": around(level, 9 * day + 2),
+            },
             matrix_part(),
             f"r{day}",
             days=day,
@@ -32,16 +36,28 @@ def results(levels: Sequence[float]) -> list[ResultSide]:
 
 def test_each_result_has_its_value_with_interval_date_and_version() -> None:
     history = history_of(results([1000, 1010]), ["tps"], {}, KNOWN)
-    assert [dict(series.levels) for series in history.series] == [{"rewriter": "off"}, {"rewriter": "on"}]
+    assert [dict(series.levels) for series in history.series] == [
+        {"rewriter": "off"},
+        {"rewriter": "on"},
+    ]
     first, second = history.series[0].points
-    assert first.value == pytest.approx(1000, rel=0.02) and second.value == pytest.approx(1010, rel=0.02)
+    assert first.value == pytest.approx(1000, rel=0.02) and second.value == pytest.approx(
+        1010, rel=0.02
+    )
     assert first.interval and first.interval[0] < first.value < (first.interval[1] or 0.0)
-    assert (first.result, first.runs, first.version, first.tool_commit) == ("r0", 8, "9.7.4-2 (Debian)", "commit0")
+    assert (first.result, first.runs, first.version, first.tool_commit) == (
+        "r0",
+        8,
+        "9.7.4-2 (Debian)",
+        "commit0",
+    )
     assert not first.unfit and first.change is None
 
 
 def test_a_change_for_good_stands_at_the_result_that_began_it() -> None:
-    history = history_of(results([1000] * 6 + [800] * 5), ["tps", "latency_p95_ms"], {"rewriter": ["off"]}, KNOWN)
+    history = history_of(
+        results([1000] * 6 + [800] * 5), ["tps", "latency_p95_ms"], {"rewriter": ["off"]}, KNOWN
+    )
     tps, latency = history.series
     changed = {point.result: point.change for point in tps.points if point.change}
     assert (
@@ -50,7 +66,10 @@ def test_a_change_for_good_stands_at_the_result_that_began_it() -> None:
         and tps.metric.shown(changed["r6"].effect) == pytest.approx(-0.2, abs=0.02)
     )
     assert [point.result for point in latency.points if point.change] == ["r6"]
-    assert not any(point.change for point in history_of(results([1000] * 11), ["tps"], {}, KNOWN).series[0].points)
+    assert not any(
+        point.change
+        for point in history_of(results([1000] * 11), ["tps"], {}, KNOWN).series[0].points
+    )
 
 
 def test_what_cannot_stand_beside_the_newest_is_left_out_with_the_reason() -> None:
@@ -74,9 +93,18 @@ def test_what_cannot_stand_beside_the_newest_is_left_out_with_the_reason() -> No
 
 
 def test_a_block_that_was_thrown_away_is_in_no_history() -> None:
-    whole = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}, matrix_part(), "r")
-    cold = [each.model_copy(update={"block": 0, "metrics": each.metrics.model_copy(update={"tps": 1.0})})
-            for each in whole.records if each.block == 1]  # fmt: skip
+    whole = side(
+        {"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)},
+        matrix_part(),
+        "r",
+    )
+    cold = [
+        each.model_copy(
+            update={"block": 0, "metrics": each.metrics.model_copy(update={"tps": 1.0})}
+        )
+        for each in whole.records
+        if each.block == 1
+    ]
     with_it = replace(whole, records=[*cold, *whole.records])
     point = history_of([with_it], ["tps"], {}, KNOWN).series[0].points[0]
     assert point.runs == 8 and point.value == pytest.approx(1000, rel=0.02)
@@ -102,23 +130,40 @@ def test_another_configuration_of_one_bench_is_another_history() -> None:
         side({"bench": [1000.0]}, None, "small", environment=small),
         side({"bench": [1000.0]}, None, "grown", environment=HOST, workload=more),
         side(
-            {"bench": [1000.0]}, None, "edited", environment=HOST, workload=load.model_copy(update={"file_sha256": "f"})
+            {"bench": [1000.0]},
+            None,
+            "edited",
+            environment=HOST,
+            workload=load.model_copy(update={"file_sha256": "f"}),
         ),
         side({"bench": [1000.0]}, None, "newest", environment=HOST),
     ]
     left_out = history_of(sides, ["tps"], {}, KNOWN).left_out
-    assert left_out["small"] == "different load: assignments sync_binlog=0 instead of None, cpus 0.5 instead of None"
-    assert left_out["grown"].startswith("different load: options warehouses=10 instead of ") and "edited" in left_out
+    assert (
+        left_out["small"]
+        == "different load: assignments sync_binlog=0 instead of None, cpus 0.5 instead of None"
+    )
+    assert (
+        left_out["grown"].startswith("different load: options warehouses=10 instead of ")
+        and "edited" in left_out
+    )
 
 
 def test_a_result_whose_canary_was_not_fit_is_marked() -> None:
-    bad = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)}, matrix_part(), "bad")
+    bad = side(
+        {"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)},
+        matrix_part(),
+        "bad",
+    )
     points = history_of([bad, *results([1000])], ["tps"], {}, KNOWN).series[0].points
     assert [point.unfit for point in points] == [True, False]
 
 
 def test_benches_have_a_history_of_their_own() -> None:
-    sides = [side({"bench": [1000.0 + day]}, None, f"b{day}", days=day, environment=HOST) for day in range(3)]
+    sides = [
+        side({"bench": [1000.0 + day]}, None, f"b{day}", days=day, environment=HOST)
+        for day in range(3)
+    ]
     (series,) = history_of(sides, ["tps"], {}, KNOWN).series
     assert [point.value for point in series.points] == pytest.approx([1000, 1001, 1002])
     assert all(point.interval is None for point in series.points)

@@ -1,4 +1,6 @@
-"""The exact rank tests, against published examples and tables, and what must hold for any values."""
+"""The exact rank tests, against published examples and tables, and what must hold for any
+values.
+"""
 
 import math
 from statistics import median
@@ -18,21 +20,28 @@ from sandbox.judge.rank_tests import (
     ways_to_sum,
 )
 
-# Hamilton depression scale of nine patients before and after a tranquilizer: Hollander, Wolfe and Chicken,
-# Nonparametric Statistical Methods, table 3.1 (example 3.1); the same figures stand in R's help page of wilcox.test.
+# Hamilton depression scale of nine patients before and after a tranquilizer: Hollander, Wolfe and
+# Chicken, Nonparametric Statistical Methods, table 3.1 (example 3.1); the same figures stand in R's
+# help page of wilcox.test.
 BEFORE = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
 AFTER = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
 DEPRESSION = [after - before for before, after in zip(BEFORE, AFTER, strict=True)]
 
-# Two-sided critical values at 0.05 of the smaller rank sum, n = 6 … 25: Wilcoxon and Wilcox, Some Rapid Approximate
-# Statistical Procedures (1964), table 2; reprinted in every textbook.
-CRITICAL = dict(enumerate([0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89], start=6))
+# Two-sided critical values at 0.05 of the smaller rank sum, n = 6 … 25: Wilcoxon and Wilcox, Some
+# Rapid Approximate Statistical Procedures (1964), table 2; reprinted in every textbook.
+CRITICAL = dict(
+    enumerate([0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89], start=6)
+)
 
-differences = st.lists(st.floats(-100, 100, allow_subnormal=False).map(lambda x: round(x, 3)), min_size=6, max_size=16)
+differences = st.lists(
+    st.floats(-100, 100, allow_subnormal=False).map(lambda x: round(x, 3)), min_size=6, max_size=16
+)
 
 
 def test_p_of_a_published_example() -> None:
-    """R prints V = 40, p-value = 0.01953 for the one-sided test; twice that is the two-sided one."""
+    """R prints V = 40, p-value = 0.01953 for the one-sided test; twice that is the two-sided
+    one.
+    """
     assert signed_rank_p(DEPRESSION) == pytest.approx(2 * 0.01953, abs=1e-5)
 
 
@@ -54,7 +63,13 @@ def test_the_null_distribution_has_the_published_critical_values(count: int, cri
 def test_five_differences_can_promise_nothing_and_six_can() -> None:
     assert signed_rank_interval([1, 2, 3, 4, 5]) is None
     assert signed_rank_interval([1, 2, 3, 4, 5, 6]) == Interval(1, 6, 1 - 2 / 2**6)
-    assert signed_rank_p([1, 2, 3, 4, 5]) == 2 / 2**5 > 0.05 > 2 / 2**6 == signed_rank_p([1, 2, 3, 4, 5, 6])
+    assert (
+        signed_rank_p([1, 2, 3, 4, 5])
+        == 2 / 2**5
+        > 0.05
+        > 2 / 2**6
+        == signed_rank_p([1, 2, 3, 4, 5, 6])
+    )
 
 
 def test_zeros_say_nothing() -> None:
@@ -63,7 +78,9 @@ def test_zeros_say_nothing() -> None:
 
 
 def test_equal_sizes_share_their_rank() -> None:
-    """By hand: the sizes 1 and 1 share rank 1.5; of 128 sign patterns, three have a sum of 1.5 or less on one side."""
+    """By hand: the sizes 1 and 1 share rank 1.5; of 128 sign patterns, three have a sum of 1.5 or
+    less on one side.
+    """
     assert signed_rank_p([-1, 1, 2, 3, 4, 5, 6]) == pytest.approx(2 * 3 / 128)
 
 
@@ -85,7 +102,9 @@ def test_turned_about_the_figures_turn_about(values: list[float]) -> None:
 
 @given(differences, st.integers(-50, 50))
 def test_moved_by_a_constant_the_estimate_moves_by_it(values: list[float], step: int) -> None:
-    assert hodges_lehmann([value + step for value in values]) == pytest.approx(hodges_lehmann(values) + step)
+    assert hodges_lehmann([value + step for value in values]) == pytest.approx(
+        hodges_lehmann(values) + step
+    )
 
 
 @given(differences)
@@ -106,8 +125,8 @@ def test_the_order_of_the_blocks_means_nothing(values: list[float]) -> None:
     assert hodges_lehmann([median(values)] * 6) == pytest.approx(median(values))
 
 
-# Permeability of the human chorioamnion at term and at 12 to 26 weeks: Hollander, Wolfe and Chicken, table 4.1; the
-# same figures stand in R's help page of wilcox.test.
+# Permeability of the human chorioamnion at term and at 12 to 26 weeks: Hollander, Wolfe and
+# Chicken, table 4.1; the same figures stand in R's help page of wilcox.test.
 AT_TERM = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
 EARLIER = [1.15, 0.88, 0.90, 0.74, 1.21]
 
@@ -120,7 +139,9 @@ def test_p_of_a_published_example_without_pairs() -> None:
 
 
 def test_shift_and_interval_of_a_published_example() -> None:
-    """R's wilcox.test(x, y, conf.int = TRUE) prints the estimate 0.305 and, at 95 %, −0.15 to 0.76."""
+    """R's wilcox.test(x, y, conf.int = TRUE) prints the estimate 0.305 and, at 95 %, −0.15 to
+    0.76.
+    """
     assert shift(EARLIER, AT_TERM) == pytest.approx(0.305)
     interval = rank_sum_interval(EARLIER, AT_TERM)
     assert interval is not None

@@ -1,4 +1,6 @@
-"""The log-rank test against published examples and its own formula; medians and their intervals with open ends."""
+"""The log-rank test against published examples and its own formula; medians and their intervals
+with open ends.
+"""
 
 import math
 
@@ -7,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.judge.survival import Lasted, MedianInterval, censored_median, log_rank_p, median_interval
+from sandbox.judge.survival import (
+    Lasted,
+    MedianInterval,
+    censored_median,
+    log_rank_p,
+    median_interval,
+)
 
 
 def ended(*lengths: float) -> list[Lasted]:
@@ -21,13 +29,46 @@ def still_open(*lengths: float) -> list[Lasted]:
 
 
 # Weeks in remission: Freireich et al. (1963); table 1 of Cox (1972) and R's MASS::gehan.
-TREATED = [*ended(6, 6, 6, 7, 10, 13, 16, 22, 23), *still_open(6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35)]
+TREATED = [
+    *ended(6, 6, 6, 7, 10, 13, 16, 22, 23),
+    *still_open(6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35),
+]
 CONTROL = ended(1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23)
 
 # Weeks to death, two kinds of glioma: Bland and Altman, "The logrank test", BMJ 328 (2004), 1073.
-ASTROCYTOMA = [*ended(6, 13, 21, 30, 37, 38, 49, 50, 63, 79, 86, 98, 202, 219), *still_open(31, 47, 80, 82, 82, 149)]
+ASTROCYTOMA = [
+    *ended(6, 13, 21, 30, 37, 38, 49, 50, 63, 79, 86, 98, 202, 219),
+    *still_open(31, 47, 80, 82, 82, 149),
+]
 GLIOBLASTOMA = [
-    *ended(10, 10, 12, 13, 14, 15, 16, 17, 18, 20, 24, 24, 25, 28, 30, 33, 35, 37, 40, 40, 46, 48, 76, 81, 82, 91),
+    *ended(
+        10,
+        10,
+        12,
+        13,
+        14,
+        15,
+        16,
+        17,
+        18,
+        20,
+        24,
+        24,
+        25,
+        28,
+        30,
+        33,
+        35,
+        37,
+        40,
+        40,
+        46,
+        48,
+        76,
+        81,
+        82,
+        91,
+    ),
     *ended(112, 181),
     *still_open(34, 40, 70),
 ]
@@ -41,7 +82,9 @@ def mantel_p(first: list[Lasted], second: list[Lasted]) -> float:
         ends, ended_here = both.count((end, False)), first.count((end, False))
         difference += ended_here - ends * own / at_risk
         if at_risk > 1:
-            variance += ends * own * (at_risk - own) * (at_risk - ends) / (at_risk**2 * (at_risk - 1))
+            variance += (
+                ends * own * (at_risk - own) * (at_risk - ends) / (at_risk**2 * (at_risk - 1))
+            )
     return math.erfc(abs(difference) / math.sqrt(2 * variance)) if variance else 1.0
 
 
@@ -86,7 +129,11 @@ def test_the_variance_is_hypergeometric(first: list[Lasted], second: list[Lasted
 
 @pytest.mark.parametrize("bad", [[], ended(math.inf), ended(math.nan, 1), ended(1) * 1001])
 def test_what_cannot_be_judged_is_refused(bad: list[Lasted]) -> None:
-    for judge in (lambda: log_rank_p(bad, ended(1)), lambda: median_interval(bad), lambda: censored_median(bad)):
+    for judge in (
+        lambda: log_rank_p(bad, ended(1)),
+        lambda: median_interval(bad),
+        lambda: censored_median(bad),
+    ):
         with pytest.raises(ValueError, match="finite lengths"):
             judge()
 
@@ -95,8 +142,8 @@ def test_a_thousand_lengths_can_be_judged() -> None:
     assert censored_median(ended(1) * 1000) == 1
 
 
-# k of the interval from the k-th smallest to the k-th largest at 95 %, by n: one more than the two-sided critical value
-# of the sign test at 0.05, which every textbook has a table of.
+# k of the interval from the k-th smallest to the k-th largest at 95 %, by n: one more than the
+# two-sided critical value of the sign test at 0.05, which every textbook has a table of.
 KTH = {6: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 15: 4, 16: 4, 17: 5, 20: 6, 25: 8, 50: 18}
 
 
@@ -133,7 +180,9 @@ def test_five_lengths_promise_nothing_and_six_do() -> None:
 def test_an_upper_end_that_is_censored_is_open() -> None:
     ten = MedianInterval(2, 9, 1 - 2 * 11 / 2**10)
     assert median_interval([*ended(*range(1, 10)), *still_open(60)]) == ten
-    assert median_interval([*ended(*range(1, 9)), *still_open(60, 60)]) == MedianInterval(2, None, ten.confidence)
+    assert median_interval([*ended(*range(1, 9)), *still_open(60, 60)]) == MedianInterval(
+        2, None, ten.confidence
+    )
     assert median_interval(still_open(*range(1, 11))) == MedianInterval(2, None, ten.confidence)
 
 
@@ -153,7 +202,10 @@ def test_the_interval_holds_whatever_the_censored_lengths_would_have_been(
     lengths: list[Lasted], data: st.DataObject
 ) -> None:
     """Against the interval and the median of full lengths that agree with what was seen."""
-    full = [length + data.draw(st.integers(0, 60)) if censored else length for length, censored in lengths]
+    full = [
+        length + data.draw(st.integers(0, 60)) if censored else length
+        for length, censored in lengths
+    ]
     seen, complete = median_interval(lengths), median_interval(ended(*full))
     assert seen is not None and complete is not None and complete.high is not None
     assert seen.low <= complete.low and (seen.high is None or seen.high >= complete.high)
@@ -166,6 +218,7 @@ def test_the_interval_covers_the_median_as_often_as_it_promises() -> None:
     samples = np.random.default_rng(11).exponential(1.0, (2000, 10))
     intervals = [median_interval(ended(*sample)) for sample in samples.tolist()]
     covered = [
-        each is not None and each.high is not None and each.low <= math.log(2) <= each.high for each in intervals
+        each is not None and each.high is not None and each.low <= math.log(2) <= each.high
+        for each in intervals
     ]
     assert sum(covered) / len(covered) == pytest.approx(0.9785, abs=0.01)

@@ -1,4 +1,6 @@
-"""Two results compared: cells by their levels, runs without pairs, and what differs besides what was measured."""
+"""Two results compared: cells by their levels, runs without pairs, and what differs besides what
+was measured.
+"""
 
 import math
 from dataclasses import replace
@@ -40,7 +42,9 @@ def figures(off: float, on: float, seed: int, spread: float = 0.01) -> dict[str,
 
 
 def words(compared: Unpaired) -> dict[tuple[str, str], str]:
-    return {(each.levels.get("rewriter", "bench"), each.metric): each.word for each in compared.verdicts}
+    return {
+        (each.levels.get("rewriter", "bench"), each.metric): each.word for each in compared.verdicts
+    }
 
 
 def test_what_became_slower_is_worse_and_what_stayed_makes_no_difference() -> None:
@@ -63,14 +67,23 @@ def test_what_became_slower_is_worse_and_what_stayed_makes_no_difference() -> No
 
 
 def test_what_hangs_on_how_long_open_trials_would_have_lasted_is_not_decided() -> None:
-    """The latency of B's cell `on` fell, as far as it was seen: all of its trials were still out at their end."""
-    first, second = side(figures(1000, 600, 1), matrix_part(), "a"), side(figures(1000, 900, 11), matrix_part(), "b")
+    """The latency of B's cell `on` fell, as far as it was seen: all of its trials were still out at
+    their end.
+    """
+    first, second = (
+        side(figures(1000, 600, 1), matrix_part(), "a"),
+        side(figures(1000, 900, 11), matrix_part(), "b"),
+    )
     assert words(compare_results(first, second, NOTHING_KNOWN))["on", "latency_p95_ms"] == "better"
-    open_ = [replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in second.runs]
+    open_ = [
+        replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in second.runs
+    ]
     compared = words(compare_results(first, replace(second, runs=open_), NOTHING_KNOWN))
     assert compared["on", "latency_p95_ms"] == "too noisy" and compared["on", "tps"] == "better"
     # What lasted longer than the other side's ever did stays worse, whatever its end had been.
-    slower = [replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in first.runs]
+    slower = [
+        replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in first.runs
+    ]
     back = words(compare_results(second, replace(first, runs=slower), NOTHING_KNOWN))
     assert back["on", "latency_p95_ms"] == "worse"
 
@@ -78,25 +91,45 @@ def test_what_hangs_on_how_long_open_trials_would_have_lasted_is_not_decided() -
 def of_trials(first: ResultSide, second: ResultSide) -> UnpairedVerdict:
     """The verdict on the cell in which something is still out."""
     cell = cell_name("gr", "direct", "host-loss")
-    return next(each for each in compare_results(first, second, NOTHING_KNOWN).verdicts if each.cell == cell)
+    return next(
+        each for each in compare_results(first, second, NOTHING_KNOWN).verdicts if each.cell == cell
+    )
 
 
 def test_a_stack_that_was_never_whole_again_lasted_at_least_as_long_as_its_trial() -> None:
     """10 trials whole after 25 s, against 4 after 15 s and 6 never: nothing is better."""
     plan = {"metrics": ["redundancy_ms"]}
     first, second = (
-        trial_side(name, rtos, **plan) for name, rtos in (("a", [2e3] * 10), ("b", [SEEN_MS] * 6 + [2e3] * 4))
+        trial_side(name, rtos, **plan)
+        for name, rtos in (("a", [2e3] * 10), ("b", [SEEN_MS] * 6 + [2e3] * 4))
     )
-    sooner = [each.model_copy(update={"metrics": each.metrics.model_copy(update={"redundancy_ms": 15e3})})
-              if each.metrics.redundancy_ms and each.block > 6 else each for each in second.records]  # fmt: skip
+    sooner = [
+        (
+            each.model_copy(
+                update={"metrics": each.metrics.model_copy(update={"redundancy_ms": 15e3})}
+            )
+            if each.metrics.redundancy_ms and each.block > 6
+            else each
+        )
+        for each in second.records
+    ]
     verdict = of_trials(first, side_of("b", sooner, part(**plan)))
-    assert verdict.word == "too noisy" and verdict.open_trials == (0, 6) and verdict.runs == (10, 10)
-    assert verdict.bounds and verdict.bounds[0].low and verdict.bounds[0].low > 30e3 and verdict.bounds[0].high is None
+    assert (
+        verdict.word == "too noisy" and verdict.open_trials == (0, 6) and verdict.runs == (10, 10)
+    )
+    assert (
+        verdict.bounds
+        and verdict.bounds[0].low
+        and verdict.bounds[0].low > 30e3
+        and verdict.bounds[0].high is None
+    )
     assert verdict.typical == ((25_005.5, False), (60e3, True))
 
 
 def test_p_is_the_largest_that_the_open_trials_leave_possible() -> None:
-    """By what was seen, every trial of A was shorter than those of B; three of A may have been longer."""
+    """By what was seen, every trial of A was shorter than those of B; three of A may have been
+    longer.
+    """
     first, second = [*[1_000.0] * 7, *[SEEN_MS] * 3], [2 * SEEN_MS] * 10
     verdict = of_trials(trial_side("a", first), trial_side("b", second))
     assert verdict.judgement and verdict.open_trials == (3, 0)
@@ -105,17 +138,25 @@ def test_p_is_the_largest_that_the_open_trials_leave_possible() -> None:
 
 
 def test_what_open_trials_leave_undecided_is_so_after_the_adjustment_for_all() -> None:
-    """8 of 10 trials took 1 s and 2 never ended, against 5 s: p = 0.023 at the longest, which is 0.07 of three."""
+    """8 of 10 trials took 1 s and 2 never ended, against 5 s: p = 0.023 at the longest, which is
+    0.07 of three.
+    """
     sides = [
         trial_side(name, rtos, metrics=["rto_ms", "write_errors", "outage_total_ms"])
         for name, rtos in (("a", [*[1_000.0] * 8, SEEN_MS, SEEN_MS]), ("b", [5_000.0] * 10))
     ]
     alike = {"write_errors": 7, "outage_total_ms": 9.0}
     first, second = (
-        side_of(side.name, [each.model_copy(update={"metrics": each.metrics.model_copy(update=alike)})
-                            for each in side.records], part(metrics=["rto_ms", *alike]))
+        side_of(
+            side.name,
+            [
+                each.model_copy(update={"metrics": each.metrics.model_copy(update=alike)})
+                for each in side.records
+            ],
+            part(metrics=["rto_ms", *alike]),
+        )
         for side in sides
-    )  # fmt: skip
+    )
     verdict = of_trials(first, second)
     assert verdict.metric == "rto_ms" and verdict.judgement and verdict.open_trials == (2, 0)
     assert verdict.judgement.effect.p < 0.05 < verdict.judgement.adjusted_p
@@ -123,17 +164,27 @@ def test_what_open_trials_leave_undecided_is_so_after_the_adjustment_for_all() -
 
 
 def test_what_was_still_out_in_every_trial_is_worse_by_at_least_what_was_seen() -> None:
-    verdict = of_trials(trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10))
+    verdict = of_trials(
+        trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10)
+    )
     assert verdict.word == "worse" and verdict.open_trials == (0, 10) and verdict.bounds
     size, interval = verdict.bounds
-    assert size.low == pytest.approx(57_995.5) and interval and interval.low == pytest.approx(57_995, abs=4)
+    assert (
+        size.low == pytest.approx(57_995.5)
+        and interval
+        and interval.low == pytest.approx(57_995, abs=4)
+    )
     assert size.high is interval.high is None and verdict.typical[1] == (60e3, True)
 
 
 def test_what_both_sides_left_open_hides_no_difference_and_shows_none() -> None:
-    """7 of 10 trials ended after 20 s on each side: by the lengths seen alone the difference is none."""
+    """7 of 10 trials ended after 20 s on each side: by the lengths seen alone the difference is
+    none.
+    """
     ended = [[20_000.0 + 3 * block + by for block in range(7)] for by in (0, 1)]
-    first, second = (trial_side(name, [*each, *[SEEN_MS] * 3]) for name, each in zip("ab", ended, strict=True))
+    first, second = (
+        trial_side(name, [*each, *[SEEN_MS] * 3]) for name, each in zip("ab", ended, strict=True)
+    )
     verdict = of_trials(first, second)
     assert verdict.judgement and verdict.judgement.effect.interval and verdict.open_trials == (3, 3)
     assert judge(verdict.judgement.effect, verdict.judgement.effect.p).word == "no difference"
@@ -160,26 +211,37 @@ def test_a_skipped_cell_is_not_there() -> None:
 def test_two_benches_show_too_little_and_say_so() -> None:
     compared = compare_results(side({"bench": [1000.0]}), side({"bench": [500.0]}), NOTHING_KNOWN)
     assert words(compared) == {("bench", name): "too noisy" for name in BENCH_METRICS}
-    assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
-    assert all(each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts)
+    assert all(
+        each.judgement and each.judgement.effect.interval is None for each in compared.verdicts
+    )
+    assert all(
+        each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts
+    )
     assert compared.noise["oltp_read_write", "tps"] == ("unknown", None)
     assert compared.verdicts[0].typical == ((1000.0, False), (500.0, False))
 
 
 def test_the_margin_is_calibrated_where_both_ran_on_one_kind_of_host() -> None:
-    first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 11), matrix_part(), "b")
+    first, second = (
+        side(figures(1000, 900, 1), matrix_part(), "a"),
+        side(figures(1000, 900, 11), matrix_part(), "b"),
+    )
     kind = first.kind("oltp_read_write") or ""
     known = Calibration(known={kind: {"tps": [0.1, -0.1, 0.05]}})
     assert compare_results(first, second, known).noise["oltp_read_write", "tps"][0] == "calibrated"
-    assert compare_results(first, second, known).noise["oltp_read_write", "latency_p95_ms"][0] == "canary", (
-        "tps alone is known"
-    )
+    assert (
+        compare_results(first, second, known).noise["oltp_read_write", "latency_p95_ms"][0]
+        == "canary"
+    ), "tps alone is known"
     elsewhere = side(figures(1000, 900, 11), matrix_part(host_class="Another, 4 cores"), "b")
     assert compare_results(first, elsewhere, known).noise["oltp_read_write", "tps"][0] == "canary"
 
 
 def test_the_noisier_canary_sets_the_margin() -> None:
-    quiet, noisy = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 5, 0.2), matrix_part(), "b")
+    quiet, noisy = (
+        side(figures(1000, 900, 1), matrix_part(), "a"),
+        side(figures(1000, 900, 5, 0.2), matrix_part(), "b"),
+    )
     first, second, third = (
         compare_results(*pair, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1] or 0.0
         for pair in ((quiet, noisy), (noisy, quiet), (quiet, quiet))
@@ -203,9 +265,18 @@ def test_runs_that_failed_count_for_nothing_and_are_reported() -> None:
 
 
 def test_a_cell_that_was_not_steady_is_not_judged() -> None:
-    first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 600, 11), matrix_part(), "b")
+    first, second = (
+        side(figures(1000, 900, 1), matrix_part(), "a"),
+        side(figures(1000, 600, 11), matrix_part(), "b"),
+    )
     unsteady = [
-        Observation(run.cell, run.block, run.status, run.values, [STEP] if run.cell == "on" and run.block <= 3 else [])
+        Observation(
+            run.cell,
+            run.block,
+            run.status,
+            run.values,
+            [STEP] if run.cell == "on" and run.block <= 3 else [],
+        )
         for run in second.runs
     ]
     second = type(second)("b", second.manifest, second.records, unsteady, second.judged)
@@ -239,7 +310,9 @@ def test_the_host_class_of_a_bench_is_shown_as_a_matrix_shows_it() -> None:
 def test_two_sittings_without_a_difference_are_hardly_ever_better_or_worse() -> None:
     alarms = 0
     for seed in range(200):
-        first, second = (on_scale(METRICS["tps"], around(1, 2 * seed + sitting, 8, 0.1)) for sitting in (0, 1))
+        first, second = (
+            on_scale(METRICS["tps"], around(1, 2 * seed + sitting, 8, 0.1)) for sitting in (0, 1)
+        )
         effect = effect_of_two(METRICS["tps"], first, second, 0.0)
         alarms += judge(effect, effect.p).word in ("better", "worse")
     assert alarms / 200 <= 0.05
@@ -255,11 +328,22 @@ def test_two_results_of_one_setup_differ_in_nothing() -> None:
 
 def test_commit_host_plan_servers_inputs_and_variables_are_reported() -> None:
     newer = [
-        node.model_copy(update={"server_version": "9.7.5", "image_id": "sha256:2"}) if node.name == "mysql1" else node
+        (
+            node.model_copy(update={"server_version": "9.7.5", "image_id": "sha256:2"})
+            if node.name == "mysql1"
+            else node
+        )
         for node in sample_record().nodes
     ]
-    host = HOST.model_copy(update={"kernel": "6.2", "inputs": Inputs(assignments=["sync_binlog=0"])})
-    first = side(FIGURES, matrix_part(), tool_commit="aaa", variables={"mysql1": {"sync_binlog": "1", "port": "1"}})
+    host = HOST.model_copy(
+        update={"kernel": "6.2", "inputs": Inputs(assignments=["sync_binlog=0"])}
+    )
+    first = side(
+        FIGURES,
+        matrix_part(),
+        tool_commit="aaa",
+        variables={"mysql1": {"sync_binlog": "1", "port": "1"}},
+    )
     second = side(
         FIGURES,
         matrix_part(seconds=10, host_class="Another"),
@@ -286,15 +370,22 @@ def test_commit_host_plan_servers_inputs_and_variables_are_reported() -> None:
 def test_a_node_that_only_one_has_and_another_load_are_reported() -> None:
     record = sample_record()
     load = record.workload.model_copy(update={"threads": 64})
-    first, second = side({"bench": [1.0]}), side({"bench": [1.0]}, nodes=record.nodes[:1], workload=load)
-    shown = [(each.what, each.first, each.second) for each in differences_between(first, second).others]
+    first, second = (
+        side({"bench": [1.0]}),
+        side({"bench": [1.0]}, nodes=record.nodes[:1], workload=load),
+    )
+    shown = [
+        (each.what, each.first, each.second) for each in differences_between(first, second).others
+    ]
     assert shown == [("load: threads", "8", "64"), ("replica1: term", "mysql@9.7", None)]
 
 
 def test_other_options_and_an_edited_file_are_reported() -> None:
     load = sample_record().workload.model_copy(update={"options": {"warehouses": 1}})
     other = load.model_copy(update={"options": {"warehouses": 10}, "file_sha256": "abc"})
-    found = differences_between(side({"bench": [1.0]}, workload=load), side({"bench": [1.0]}, workload=other))
+    found = differences_between(
+        side({"bench": [1.0]}, workload=load), side({"bench": [1.0]}, workload=other)
+    )
     assert [(each.what, each.first, each.second) for each in found.others] == [
         ("load: options", "warehouses=1", "warehouses=10"),
         ("load: file_sha256", None, "abc"),

@@ -1,4 +1,6 @@
-"""Variants may differ in what was asked for, and in what makes a node that node; what nobody set is found and shown."""
+"""Variants may differ in what was asked for, and in what makes a node that node; what nobody set is
+found and shown.
+"""
 
 from typing import Any
 
@@ -21,7 +23,14 @@ from sandbox.report.environment import unset_lines
 from unit.record.samples import sample_record
 from unit.report.made_up import summary
 
-BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
+BASELINE = {
+    "mysql1": {
+        "server_uuid": "a",
+        "sync_binlog": "0",
+        "max_connections": "500",
+        "innodb_io_capacity": "200",
+    }
+}
 
 
 def test_what_differs_is_reported_by_server() -> None:
@@ -33,12 +42,19 @@ def test_what_differs_is_reported_by_server() -> None:
 
 def test_a_variable_that_one_variant_lacks_differs() -> None:
     variant = {"mysql1": {**BASELINE["mysql1"], "thread_pool_size": "2"}}
-    assert [(each.variable, each.baseline) for each in differences(BASELINE, variant)] == [("thread_pool_size", None)]
+    assert [(each.variable, each.baseline) for each in differences(BASELINE, variant)] == [
+        ("thread_pool_size", None)
+    ]
 
 
 def test_what_was_asked_for_is_right_and_what_was_set_alike_must_be_alike() -> None:
     variant = {
-        "mysql1": {"server_uuid": "b", "sync_binlog": "1", "max_connections": "400", "innodb_io_capacity": "300"}
+        "mysql1": {
+            "server_uuid": "b",
+            "sync_binlog": "1",
+            "max_connections": "400",
+            "innodb_io_capacity": "300",
+        }
     }
     planned = {"max_connections": "500", "sync_binlog": "0"}
     wrong, free = unasked(differences(BASELINE, variant), planned, {**planned, "sync_binlog": "1"})
@@ -82,9 +98,26 @@ def test_what_identifies_a_node_is_never_compared(variable: str) -> None:
 @pytest.mark.parametrize(
     "variable",
     [
-        *("sync_binlog", "innodb_buffer_pool_size", "max_connections", "transaction_isolation", "wsrep_slave_threads"),
-        *("thread_handling", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binlog_format"),
-        *("log_bin", "log_bin_trust_function_creators", "gtid_mode", "gtid_strict_mode", "relay_log_recovery"),
+        *(
+            "sync_binlog",
+            "innodb_buffer_pool_size",
+            "max_connections",
+            "transaction_isolation",
+            "wsrep_slave_threads",
+        ),
+        *(
+            "thread_handling",
+            "innodb_flush_log_at_trx_commit",
+            "innodb_doublewrite",
+            "binlog_format",
+        ),
+        *(
+            "log_bin",
+            "log_bin_trust_function_creators",
+            "gtid_mode",
+            "gtid_strict_mode",
+            "relay_log_recovery",
+        ),
         *("log_error_verbosity", "explicit_defaults_for_timestamp", "default_password_lifetime"),
         "wsrep_provider_options:gcache.size",
     ],
@@ -96,21 +129,34 @@ def test_what_configures_a_server_is(variable: str) -> None:
 def test_galera_options_are_compared_one_by_one() -> None:
     ours = "base_host = 172.0.0.2; gcache.size = 128M; evs.suspect_timeout = PT5S; "
     theirs = "base_host = 172.0.0.3; gcache.size = 256M; evs.suspect_timeout = PT5S"
-    (found,) = differences({"g1": {"wsrep_provider_options": theirs}}, {"g1": {"wsrep_provider_options": ours}})
+    (found,) = differences(
+        {"g1": {"wsrep_provider_options": theirs}}, {"g1": {"wsrep_provider_options": ours}}
+    )
     assert found == VariantDifference("g1", "wsrep_provider_options:gcache.size", "256M", "128M")
     planned = {"wsrep_provider_options": "x"}
-    assert unasked([found], planned, planned) == ([found], []) and unasked([found], {}, {}) == ([], [found])
+    assert unasked([found], planned, planned) == ([found], []) and unasked([found], {}, {}) == (
+        [],
+        [found],
+    )
 
 
-@pytest.mark.parametrize(("one", "other"), [("ON", "1"), ("OFF", "0"), ("YES", "on"), ("row", "ROW")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("ON", "1"), ("OFF", "0"), ("YES", "on"), ("row", "ROW")]
+)
 def test_servers_say_the_same_in_other_words(one: str, other: str) -> None:
     assert same(one, other) and not same(one, None) and not same(one, "2")
 
 
 def test_what_set_asked_for_and_the_server_does_not_have_is_reported() -> None:
-    servers = {"mysql1": {"innodb_buffer_pool_size": "67108864", "sync_binlog": "1"}, "replica1": {"sync_binlog": "0"}}
+    servers = {
+        "mysql1": {"innodb_buffer_pool_size": "67108864", "sync_binlog": "1"},
+        "replica1": {"sync_binlog": "0"},
+    }
     pool = (None, "innodb-buffer-pool-size", "64M")
-    assert not_in_effect([pool, ("replica", "sync_binlog", "OFF"), (None, "no_such", "1")], servers) == []
+    assert (
+        not_in_effect([pool, ("replica", "sync_binlog", "OFF"), (None, "no_such", "1")], servers)
+        == []
+    )
     assert not_in_effect([(None, "sync_binlog", "1"), pool], servers) == [
         VariantDifference("replica1", "sync_binlog", "1", "0")
     ]
@@ -118,7 +164,10 @@ def test_what_set_asked_for_and_the_server_does_not_have_is_reported() -> None:
 
 def test_a_variable_that_a_server_need_not_know_is_proved_where_it_does() -> None:
     asked = [(None, "loose_wsrep_sync_wait", "7")]
-    assert not_in_effect(asked, {"mysql1": {"sync_binlog": "1"}, "galera1": {"wsrep_sync_wait": "7"}}) == []
+    assert (
+        not_in_effect(asked, {"mysql1": {"sync_binlog": "1"}, "galera1": {"wsrep_sync_wait": "7"}})
+        == []
+    )
     (found,) = not_in_effect(asked, {"galera1": {"wsrep_sync_wait": "0"}})
     assert refusal(found) == "galera1: wsrep_sync_wait is 0, not 7"
 
@@ -130,12 +179,17 @@ ISOLATION = (None, "transaction_isolation", "READ-COMMITTED")
 def test_the_isolation_is_proved_by_whatever_name_a_server_has_for_it(name: str) -> None:
     assert not_in_effect([ISOLATION], {"mariadb1": {name: "READ-COMMITTED"}}) == []
     (found,) = not_in_effect([ISOLATION], {"mariadb1": {name: "REPEATABLE-READ"}})
-    assert refusal(found) == "mariadb1: transaction_isolation is REPEATABLE-READ, not READ-COMMITTED"
+    assert (
+        refusal(found) == "mariadb1: transaction_isolation is REPEATABLE-READ, not READ-COMMITTED"
+    )
 
 
 def test_an_isolation_that_a_server_does_not_say_is_not_proved() -> None:
     (found,) = not_in_effect([ISOLATION, (None, "no_such", "1")], {"mysql1": {"sync_binlog": "1"}})
-    assert refusal(found) == "mysql1 has no transaction_isolation, so READ-COMMITTED cannot be verified"
+    assert (
+        refusal(found)
+        == "mysql1 has no transaction_isolation, so READ-COMMITTED cannot be verified"
+    )
 
 
 def test_a_variable_that_servers_call_differently_is_one() -> None:
@@ -182,26 +236,44 @@ def part(**changed: Any) -> MatrixPart:
         for n in (1, 2)
     ]
     given: dict[str, Any] = {
-        "name": "x", "title": "X", "question": "What?", "note": "", "key": "k", "host_class": "here", "seed": 1,
-        "blocks": 6, "depth": "slices", "warmup_s": 1, "seconds": 2, "metrics": ["tps"],
-        "factors": {"server": ["a", "b"], "threads": ["1", "2"]}, "baseline": {"server": "a"}, "cells": cells,
+        "name": "x",
+        "title": "X",
+        "question": "What?",
+        "note": "",
+        "key": "k",
+        "host_class": "here",
+        "seed": 1,
+        "blocks": 6,
+        "depth": "slices",
+        "warmup_s": 1,
+        "seconds": 2,
+        "metrics": ["tps"],
+        "factors": {"server": ["a", "b"], "threads": ["1", "2"]},
+        "baseline": {"server": "a"},
+        "cells": cells,
         "comparisons": [ComparisonPart(cell=f"b-{n}", baseline=f"a-{n}") for n in (1, 2)],
         "canary": ComparisonPart(cell="canary", baseline="a-1"),
         "planned": {"variant-a": {"sync_binlog": "1"}, "variant-b": {"sync_binlog": "0"}},
-    }  # fmt: skip
+    }
     return MatrixPart(**{**given, **changed})
 
 
 def test_only_what_no_layer_set_is_found_once_for_a_pair_of_variants() -> None:
-    newer = record("b-1", "11.8.6", sync_binlog="0", innodb_io_capacity="300", server_uuid="b", new_only="2")
-    (found,) = compared_variants(part(), [record("a-1"), record("a-2"), newer, record("b-2", "11.8.6")])
+    newer = record(
+        "b-1", "11.8.6", sync_binlog="0", innodb_io_capacity="300", server_uuid="b", new_only="2"
+    )
+    (found,) = compared_variants(
+        part(), [record("a-1"), record("a-2"), newer, record("b-2", "11.8.6")]
+    )
     assert [each.variable for each in found.unset] == ["innodb_io_capacity"]
     assert (found.cell.name, found.baseline.name, found.causes) == ("b-1", "a-1", ("version",))
     assert [each.variable for each in found.only_one] == ["new_only"]
 
 
 def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
-    (found,) = compared_variants(part(), [record("a-1"), record("b-1", cpus="0.5", innodb_io_capacity="1")])
+    (found,) = compared_variants(
+        part(), [record("a-1"), record("b-1", cpus="0.5", innodb_io_capacity="1")]
+    )
     assert found.causes == ("CPUS",)
     (found,) = compared_variants(part(), [record("a-1"), record("b-1", sync_binlog="0")])
     assert not found.unset and not found.only_one
@@ -209,9 +281,16 @@ def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
 
 
 def test_they_are_listed_in_the_summary() -> None:
-    (text,) = unset_lines(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
+    (text,) = unset_lines(
+        part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")]
+    )
     assert text == "server b against a (different version): `innodb_io_capacity` 200 → 300"
     judged = Judged([], [], {}, unfit=False)
-    whole = summary(part(), judged, [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")], ["", "matrix"])
+    whole = summary(
+        part(),
+        judged,
+        [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")],
+        ["", "matrix"],
+    )
     assert f"\n\n### Differing values that nobody set\n\n- {text}\n\n### " in whole
     assert unset_lines(part(), [record("a-1"), record("b-1", "11.8.6")]) == []

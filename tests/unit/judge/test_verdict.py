@@ -1,4 +1,6 @@
-"""The verdicts: what earns each word, and how often they are wrong when nothing, or something, is there."""
+"""The verdicts: what earns each word, and how often they are wrong when nothing, or something, is
+there.
+"""
 
 import itertools
 import math
@@ -35,7 +37,10 @@ SIMULATIONS = 2000
 
 
 def judged(
-    differences: Sequence[float], metric: str = "tps", noise: float = 0.01, adjusted: float | None = None
+    differences: Sequence[float],
+    metric: str = "tps",
+    noise: float = 0.01,
+    adjusted: float | None = None,
 ) -> Judgement:
     """The judgement on one lone comparison."""
     effect = effect_of(METRICS[metric], differences, noise)
@@ -53,7 +58,8 @@ def test_each_of_the_three_conditions_can_refuse() -> None:
     assert judged(FASTER, adjusted=0.06).word == "too noisy"  # among many comparisons
     assert judged(FASTER[:5]).word == "too noisy"  # too few blocks for any interval
     assert judged(FASTER, noise=0.2).word == "no difference"  # within the margin of so noisy a host
-    assert judged([value / 10 for value in FASTER]).word == "no difference"  # real, and too small to matter
+    # real, and too small to matter.
+    assert judged([value / 10 for value in FASTER]).word == "no difference"
 
 
 def test_what_just_meets_its_bounds_is_a_difference() -> None:
@@ -99,10 +105,16 @@ def test_a_canary_is_unfit_when_it_differs_and_never_for_being_noisy() -> None:
 
 
 def simulated(seed: int, blocks: int, effect: float = 0.0) -> list[float]:
-    """Log ratios of randomized pairs on a machine that drifts 10 % over the result and wanders besides."""
+    """Log ratios of randomized pairs on a machine that drifts 10 % over the result and wanders
+    besides.
+    """
     draw = np.random.default_rng(seed)
     moments = 2 * blocks
-    machine = np.linspace(0, 0.10, moments) + np.cumsum(draw.normal(0, 0.02, moments)) + draw.normal(0, 0.08, moments)
+    machine = (
+        np.linspace(0, 0.10, moments)
+        + np.cumsum(draw.normal(0, 0.02, moments))
+        + draw.normal(0, 0.08, moments)
+    )
     differences = []
     for block in range(blocks):
         first, second = machine[2 * block : 2 * block + 2]
@@ -128,12 +140,17 @@ def test_the_interval_covers_what_is_there(blocks: int) -> None:
 
 
 def test_the_same_in_an_order_that_is_not_randomized_would_not_do() -> None:
-    """What the randomized blocks are for: all of one variant, then all of the other, on the same machine."""
+    """What the randomized blocks are for: all of one variant, then all of the other, on the same
+    machine.
+    """
     alarms = 0
     for seed in range(500):
         draw = np.random.default_rng(seed)
         machine = np.linspace(0, 0.10, 16) + draw.normal(0, 0.04, 16)
-        alarms += judged(list(map(float, machine[8:] - machine[:8])), noise=0.0).word in ("better", "worse")
+        alarms += judged(list(map(float, machine[8:] - machine[:8])), noise=0.0).word in (
+            "better",
+            "worse",
+        )
     assert alarms / 500 > 0.2
 
 
@@ -152,14 +169,24 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five(blocks: int) -> No
 
 def test_a_margin_is_never_below_five_percent_and_grows_with_the_noise() -> None:
     ratio = METRICS["tps"]
-    assert ratio.shown(margin_of(ratio, 0.0, 8)) == ratio.shown(margin_of(ratio, 0.03, 8)) == pytest.approx(0.05)
-    assert ratio.shown(margin_of(ratio, 0.12, 8)) == pytest.approx(math.exp(3.9 * 0.12 / math.sqrt(8)) - 1)
+    assert (
+        ratio.shown(margin_of(ratio, 0.0, 8))
+        == ratio.shown(margin_of(ratio, 0.03, 8))
+        == pytest.approx(0.05)
+    )
+    assert ratio.shown(margin_of(ratio, 0.12, 8)) == pytest.approx(
+        math.exp(3.9 * 0.12 / math.sqrt(8)) - 1
+    )
     assert margin_of(ratio, 0.12, 16) < margin_of(ratio, 0.12, 8)
     absolute = replace(METRICS["errors"], smallest_margin=0.5)
-    assert margin_of(absolute, 2.0, 16) == pytest.approx(1.95) and margin_of(absolute, 0.0, 16) == 0.5
+    assert (
+        margin_of(absolute, 2.0, 16) == pytest.approx(1.95) and margin_of(absolute, 0.0, 16) == 0.5
+    )
 
 
-@pytest.mark.parametrize(("blocks", "sds"), [(6, 1.77), (8, 1.27), (10, 1.0), (16, 0.8), (20, 0.67)])
+@pytest.mark.parametrize(
+    ("blocks", "sds"), [(6, 1.77), (8, 1.27), (10, 1.0), (16, 0.8), (20, 0.67)]
+)
 def test_what_is_seen_is_what_was_simulated(blocks: int, sds: float) -> None:
     assert detectable(0.1, blocks) == pytest.approx(sds * 0.1)
 
@@ -185,8 +212,8 @@ def test_one_difference_has_no_spread() -> None:
     assert spread([0.3]) == 0 and spread([1.0, 3.0]) == pytest.approx(math.sqrt(2))
 
 
-# Benjamini and Hochberg (1995), section 3.2: fifteen p values of a trial of thrombolysis. Holm's way (and Bonferroni's)
-# refuses three of them at 0.05, theirs four.
+# Benjamini and Hochberg (1995), section 3.2: fifteen p values of a trial of thrombolysis. Holm's
+# way (and Bonferroni's) refuses three of them at 0.05, theirs four.
 TRIAL = [
     *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
     *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
@@ -207,7 +234,9 @@ def test_adjusted_values_by_hand() -> None:
 
 @given(p_values)
 def test_adjusting_never_helps_and_holm_is_the_stricter(values: list[float]) -> None:
-    for plain, strict, lenient in zip(values, holm(values), benjamini_hochberg(values), strict=True):
+    for plain, strict, lenient in zip(
+        values, holm(values), benjamini_hochberg(values), strict=True
+    ):
         assert plain - 1e-12 <= lenient <= strict + 1e-12 <= 1 + 1e-12
 
 

@@ -1,4 +1,6 @@
-"""A server in memory for what runs in the client node: it runs one transaction at a time, or none too carefully."""
+"""A server in memory for what runs in the client node: it runs one transaction at a time, or none
+too carefully.
+"""
 
 import threading
 import time
@@ -13,7 +15,9 @@ ROUND_TRIP_S = 0.0005
 
 
 class SerialServer:
-    """Both tables, by key. ``careless``: each transaction works on a copy, whose writes replace what is there."""
+    """Both tables, by key. ``careless``: each transaction works on a copy, whose writes replace
+    what is there.
+    """
 
     def __init__(self, careless: bool = False, fails: dict[str, Exception] | None = None) -> None:
         self.rows: dict[int, Row] = dict.fromkeys(range(8), (100, 0))
@@ -43,7 +47,12 @@ class SerialConnection:
     def __enter__(self) -> "SerialConnection":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         pass
 
     def close(self) -> None:
@@ -64,7 +73,10 @@ class SerialConnection:
         elif word in ("COMMIT", "ROLLBACK"):
             self._end(word == "COMMIT")
         elif word == "SHOW":
-            self.answer = [("transaction_isolation", "REPEATABLE-READ"), ("innodb_snapshot_isolation", "ON")]
+            self.answer = [
+                ("transaction_isolation", "REPEATABLE-READ"),
+                ("innodb_snapshot_isolation", "ON"),
+            ]
         elif statement == "SELECT @@global.read_only":
             self.answer = [(0,)]
         elif word != "SET":
@@ -75,13 +87,16 @@ class SerialConnection:
             self.server.turn.acquire()
         self.inside = True
         self.lists, self.rows = dict(self.server.lists), dict(self.server.rows)
-        time.sleep(ROUND_TRIP_S)  # without it, a processor's turn often ends between two transactions
+        # Without it, a processor's turn often ends between two transactions.
+        time.sleep(ROUND_TRIP_S)
 
     def _end(self, keep: bool) -> None:
         if not self.inside:
             return
         if keep:
-            changed = {key: row for key, row in self.rows.items() if row[-1] != self.server.rows[key][-1]}
+            changed = {
+                key: row for key, row in self.rows.items() if row[-1] != self.server.rows[key][-1]
+            }
             self.server.rows |= changed
             self.server.lists |= self.lists
         self.inside = False

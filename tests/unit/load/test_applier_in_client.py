@@ -1,4 +1,6 @@
-"""The script that stops and starts appliers as it runs in the client node: each server's words, no applier stopped."""
+"""The script that stops and starts appliers as it runs in the client node: each server's words, no
+applier stopped.
+"""
 
 import io
 import json
@@ -18,11 +20,16 @@ MYSQL, OLD_MYSQL, MARIADB = "9.7.0", "5.6.51-log", "11.8.2-MariaDB-log"
 
 
 class FakeServer:
-    """A replica that notes what it is asked, and answers what a test gives it by the beginning of a statement."""
+    """A replica that notes what it is asked, and answers what a test gives it by the beginning of a
+    statement.
+    """
 
     def __init__(self, version: str, answers: Mapping[str, list[Any]] | None = None) -> None:
         self.asked: list[str] = []
-        self._answers = {"SELECT VERSION()": [version], **{start: list(v) for start, v in (answers or {}).items()}}
+        self._answers = {
+            "SELECT VERSION()": [version],
+            **{start: list(v) for start, v in (answers or {}).items()},
+        }
         self._row: Any = None
 
     def cursor(self) -> "FakeServer":
@@ -35,7 +42,9 @@ class FakeServer:
 
     def execute(self, statement: str, values: Any = None) -> None:
         self.asked.append(statement)
-        found = next((left for start, left in self._answers.items() if statement.startswith(start)), [None])
+        found = next(
+            (left for start, left in self._answers.items() if statement.startswith(start)), [None]
+        )
         answer = found.pop(0) if len(found) > 1 else found[0]
         if isinstance(answer, Exception):
             raise answer
@@ -67,7 +76,9 @@ TARGET = {"name": "replica1", "host": "replica1", "port": 3306, "credentials": "
 def run(commands: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> list[Any]:
     """The whole script with these commands; its answers."""
     monkeypatch.setattr(sys, "argv", ["-", json.dumps([TARGET])])
-    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(each) + "\n" for each in commands)))
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO("".join(json.dumps(each) + "\n" for each in commands))
+    )
     monkeypatch.setattr(applier, "LOOK_S", 0)
     applier.main()
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -76,13 +87,28 @@ def run(commands: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> li
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (MYSQL, ["STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD", "WAIT_FOR_EXECUTED_GTID_SET"]),
-        ("8.0.21", ["STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD", "WAIT_FOR_EXECUTED_GTID_SET"]),
-        (OLD_MYSQL, ["STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD", "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"]),
+        (
+            MYSQL,
+            ["STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD", "WAIT_FOR_EXECUTED_GTID_SET"],
+        ),
+        (
+            "8.0.21",
+            ["STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD", "WAIT_FOR_EXECUTED_GTID_SET"],
+        ),
+        (
+            OLD_MYSQL,
+            [
+                "STOP SLAVE SQL_THREAD",
+                "START SLAVE SQL_THREAD",
+                "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
+            ],
+        ),
         (MARIADB, ["STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD", "MASTER_GTID_WAIT"]),
     ],
 )
-def test_each_server_has_its_words(version: str, words: list[str], connected: Callable[..., FakeServer]) -> None:
+def test_each_server_has_its_words(
+    version: str, words: list[str], connected: Callable[..., FakeServer]
+) -> None:
     server = connected(version, {"SELECT W": [1], "SELECT M": [1]})
     replica = applier.ReplicaApplier(TARGET)
     replica.stop()
@@ -97,7 +123,9 @@ def held_script() -> list[Any]:
 
 
 def test_it_stops_waits_starts_and_times(
-    connected: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    connected: Callable[..., FakeServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     positions = [{"Gtid_IO_Pos": "0-1-6"}, {"Gtid_IO_Pos": "0-1-7"}, {"Slave_SQL_Running": "Yes"}]
     server = connected(MARIADB, {"SHOW SLAVE STATUS": positions, "SELECT MASTER": [0, 1]})
@@ -121,7 +149,9 @@ class Scripted:
 
 
 def test_an_input_that_ends_at_once_lets_the_applier_run_again(
-    connected: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    connected: Callable[..., FakeServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     server = connected(MYSQL)
     assert run([], monkeypatch, capsys) == [{"stopped": True}]
@@ -129,25 +159,37 @@ def test_an_input_that_ends_at_once_lets_the_applier_run_again(
 
 
 def test_an_applier_that_has_ended_is_an_error_with_its_reason(
-    connected: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    connected: Callable[..., FakeServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     status = {"Replica_SQL_Running": "No", "Last_SQL_Error": "error 1062", "Retrieved_Gtid_Set": ""}
-    server = connected(MYSQL, {"SHOW REPLICA STATUS": [status], "SELECT GTID_SUBSET": [1], "SELECT WAIT": [0]})
+    server = connected(
+        MYSQL, {"SHOW REPLICA STATUS": [status], "SELECT GTID_SUBSET": [1], "SELECT WAIT": [0]}
+    )
     answers = run(held_script(), monkeypatch, capsys)
     assert answers[-1] == {"error": "replica1: its applier has ended: error 1062"}
     assert server.asked[-1] == "START REPLICA SQL_THREAD"
 
 
 def test_transactions_that_never_arrive_are_an_error(
-    connected: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    connected: Callable[..., FakeServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     connected(MARIADB, {"SHOW SLAVE STATUS": [{"Gtid_IO_Pos": ""}]})
-    monkeypatch.setattr(applier, "CommandLines", lambda: Scripted([{"held": "0-1-7", "limit_s": 0}]))
-    assert run([], monkeypatch, capsys)[-1] == {"error": "replica1: the relay log lacks transactions after 0 s"}
+    monkeypatch.setattr(
+        applier, "CommandLines", lambda: Scripted([{"held": "0-1-7", "limit_s": 0}])
+    )
+    assert run([], monkeypatch, capsys)[-1] == {
+        "error": "replica1: the relay log lacks transactions after 0 s"
+    }
 
 
 @given(st.dictionaries(st.integers(0, 5), st.integers(1, 99), min_size=1), st.integers(0, 5))
-def test_a_position_covers_itself_and_what_is_behind_it_in_each_domain(far: dict[int, int], domain: int) -> None:
+def test_a_position_covers_itself_and_what_is_behind_it_in_each_domain(
+    far: dict[int, int], domain: int
+) -> None:
     def text(position: dict[int, int]) -> str:
         return ",".join(f"{each}-1-{number}" for each, number in position.items())
 

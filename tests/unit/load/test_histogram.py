@@ -29,8 +29,14 @@ def test_a_percentile_is_the_value_of_its_rank(values: list[int], percent: float
     histogram = Histogram(**printed(*values))
     exact = sorted(values)[max(1, int(len(values) * percent / 100 + 0.5)) - 1]
     estimate = histogram.percentile_us(percent)
-    assert estimate is not None and exact <= estimate <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
-    assert (histogram.count, histogram.sum_us, histogram.max_us) == (len(values), sum(values), max(values))
+    assert (
+        estimate is not None and exact <= estimate <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
+    )
+    assert (histogram.count, histogram.sum_us, histogram.max_us) == (
+        len(values),
+        sum(values),
+        max(values),
+    )
 
 
 def test_nothing_counted_has_no_percentile() -> None:
@@ -40,7 +46,10 @@ def test_nothing_counted_has_no_percentile() -> None:
 def test_parts_add_up_and_survive_json() -> None:
     draw = random.Random(1)
     values = [draw.randint(0, 10**6) for _ in range(1000)]
-    whole, parts = Histogram(**printed(*values)), [Histogram(**printed(*values[place::2])) for place in range(2)]
+    whole, parts = (
+        Histogram(**printed(*values)),
+        [Histogram(**printed(*values[place::2])) for place in range(2)],
+    )
     shown = json.dumps(printed(*values[1::2]))
     parts[0].merge(Histogram(**json.loads(shown)))
     assert parts[0].counts == whole.counts and parts[0].latencies() == whole.latencies()

@@ -1,4 +1,6 @@
-"""List-append and bank: what runs in the client node, what it records, and what the run's record says of it."""
+"""List-append and bank: what runs in the client node, what it records, and what the run's record
+says of it.
+"""
 
 import importlib
 import io
@@ -58,23 +60,33 @@ class HurriedClock:
         time.sleep(seconds / self.FACTOR)
 
 
-def lines_of(load: HistoryLoad, there: SerialServer, monkeypatch: pytest.MonkeyPatch, seconds: int = 1) -> list[str]:
+def lines_of(
+    load: HistoryLoad, there: SerialServer, monkeypatch: pytest.MonkeyPatch, seconds: int = 1
+) -> list[str]:
     """What the program prints in front of a server."""
     shared, own = in_client(load)
     monkeypatch.setattr(pymysql, "connect", there.connect)
     monkeypatch.setattr(shared, "time", HurriedClock())
     nodes = [{"name": name, "host": name, "port": 3306} for name in ("mysql1", "replica1")]
     request: dict[str, Any] = {
-        "nodes": nodes, "servers": nodes, "schema": "sbtest", "threads": 3, "seconds": seconds, "seed": 7,
-        "isolation": "READ-COMMITTED", "options": load.client_options(),
-    }  # fmt: skip
+        "nodes": nodes,
+        "servers": nodes,
+        "schema": "sbtest",
+        "threads": 3,
+        "seconds": seconds,
+        "seed": 7,
+        "isolation": "READ-COMMITTED",
+        "options": load.client_options(),
+    }
     out = io.StringIO()
     made = own.BankTransactions if isinstance(load, Bank) else own.ListTransactions
     shared.main(made(**request["options"]), request, out)
     return out.getvalue().splitlines()
 
 
-def judged(load: HistoryLoad, lines: Sequence[str], tmp_path: Path, **changed: Any) -> tuple[Any, list[Any]]:
+def judged(
+    load: HistoryLoad, lines: Sequence[str], tmp_path: Path, **changed: Any
+) -> tuple[Any, list[Any]]:
     """What the workload makes of those lines, and the events on the way."""
     stack, events = FakeStack(load_lines=list(lines)), list[Any]()
     session = session_of(stack, events, **changed)
@@ -105,7 +117,11 @@ def test_writes_that_replace_each_other_break_the_promise_but_not_the_run(
     load: HistoryLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome, _ = judged(load, lines_of(load, SerialServer(careless=True), monkeypatch), tmp_path)
-    assert outcome.failure is None and outcome.metrics.lost_updates > 0 and outcome.metrics.lost_writes > 0
+    assert (
+        outcome.failure is None
+        and outcome.metrics.lost_updates > 0
+        and outcome.metrics.lost_writes > 0
+    )
     assert {check.name: check.verdict for check in outcome.findings}["no_lost_updates"] == "fail"
 
 
@@ -120,11 +136,18 @@ def test_writes_that_replace_each_other_break_the_promise_but_not_the_run(
     ],
 )
 def test_an_error_decides_what_is_known_of_its_transaction(
-    statement: str, code: int, outcome: str, failure: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    statement: str,
+    code: int,
+    outcome: str,
+    failure: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     there = SerialServer(fails={statement: pymysql.OperationalError(code, "lost")}, careless=True)
     lines = lines_of(Bank(), there, monkeypatch)
-    ends = [json.loads(line) for line in lines if '"type": "fail"' in line or '"type": "info"' in line]
+    ends = [
+        json.loads(line) for line in lines if '"type": "fail"' in line or '"type": "info"' in line
+    ]
     assert [(each["type"], each["error"]) for each in ends] == [(outcome, code)]
     made, _ = judged(Bank(), lines, tmp_path)
     assert made.failure == failure and bool(made.findings) is (failure is None)
@@ -143,17 +166,27 @@ def test_a_commit_that_fails_for_another_reason_than_a_deadlock_is_no_conflict()
 
 
 def test_a_process_of_unknown_outcome_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = SerialServer(fails={"COMMIT": pymysql.OperationalError(1180, "Got error 149")}, careless=True)
-    txns = read_history(line for line in lines_of(Bank(), there, monkeypatch) if line.startswith('{"index"'))
+    there = SerialServer(
+        fails={"COMMIT": pymysql.OperationalError(1180, "Got error 149")}, careless=True
+    )
+    txns = read_history(
+        line for line in lines_of(Bank(), there, monkeypatch) if line.startswith('{"index"')
+    )
     (unknown,) = [txn for txn in txns if txn.outcome == "info"]
     later = [txn.process for txn in txns if txn.index > unknown.index and not txn.final]
     assert unknown.process not in later and unknown.process + 3 in later
 
 
-def test_the_last_reads_are_sent_but_belong_to_no_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_reads_are_sent_but_belong_to_no_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All keys of all nodes, twice: far more than what the load itself sends in a second."""
     shared, _ = in_client(ListAppend())
-    monkeypatch.setattr(shared, "work", lambda link, *_: link.execute("reads", "SELECT val FROM list WHERE id=%s", [1]))
+    monkeypatch.setattr(
+        shared,
+        "work",
+        lambda link, *_: link.execute("reads", "SELECT val FROM list WHERE id=%s", [1]),
+    )
     there = SerialServer()
     metrics = judged(ListAppend(), lines_of(ListAppend(), there, monkeypatch), tmp_path)[0].metrics
     assert metrics.queries == there.statements > 30
@@ -167,9 +200,13 @@ def request_of(stack: FakeStack) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("placement", "nodes"), [("writer", ["haproxy1"]), ("all", ["galera1", "galera2"])], ids=["writer", "all"]
+    ("placement", "nodes"),
+    [("writer", ["haproxy1"]), ("all", ["galera1", "galera2"])],
+    ids=["writer", "all"],
 )
-def test_threads_stand_at_the_entry_point_or_at_every_server(placement: str, nodes: list[str], tmp_path: Path) -> None:
+def test_threads_stand_at_the_entry_point_or_at_every_server(
+    placement: str, nodes: list[str], tmp_path: Path
+) -> None:
     members = [server(f"galera{number}", family="mariadb", topology="galera") for number in (1, 2)]
     stack = FakeStack(members=[*members, CLIENT])
     entry = EntryPoint("haproxy1", "haproxy1", 3307, 1, "haproxy1:rw")
@@ -183,14 +220,24 @@ def test_threads_stand_at_the_entry_point_or_at_every_server(placement: str, nod
 
 
 def test_a_load_at_the_members_stands_at_each_that_takes_writes(tmp_path: Path) -> None:
-    """Then a read may miss what another member has taken, and a promise of one node does not hold."""
-    members = [server(f"galera{number}", family="mariadb", topology="galera") for number in (1, 2, 3)]
+    """Then a read may miss what another member has taken, and a promise of one node does not
+    hold.
+    """
+    members = [
+        server(f"galera{number}", family="mariadb", topology="galera") for number in (1, 2, 3)
+    ]
     stack = FakeStack(members=[*members, server("replica1", "replica"), CLIENT])
     entry = EntryPoint("galera2", "galera2", 3306, 1, "members", others=("galera1", "galera3"))
     session = session_of(stack, entry=entry)
     ListAppend().load(session, "measure", tmp_path / "load.log")
-    assert [each["name"] for each in request_of(stack)["nodes"]] == ["galera2", "galera1", "galera3"]
-    assert ListAppend()._spread(session) and not ListAppend()._spread(replace(session, entry=session.writer))
+    assert [each["name"] for each in request_of(stack)["nodes"]] == [
+        "galera2",
+        "galera1",
+        "galera3",
+    ]
+    assert ListAppend()._spread(session) and not ListAppend()._spread(
+        replace(session, entry=session.writer)
+    )
 
 
 def test_independent_servers_are_not_read(tmp_path: Path) -> None:
@@ -219,16 +266,22 @@ def test_the_end_is_when_all_hold_the_same_or_nothing_changes_any_more(
         seen[0] += link.node == "replica1"
         return lacks(seen[0]) if link.node == "replica1" else 0
 
-    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda pause_s: now.append(now.pop() + pause_s))
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda pause_s: now.append(now.pop() + pause_s)
+    )
     monkeypatch.setattr(shared, "time", clock)
     links = [SimpleNamespace(node=name, execute=lambda *_: ()) for name in ("mysql1", "replica1")]
     first, second = shared.agreed(links, SimpleNamespace(all_reads=list, carry_out=carry_out))
     assert seen[0] == pytest.approx(looks, abs=2) and (first == second) == alike
 
 
-def test_the_warm_up_keeps_no_history_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_up_keeps_no_history_and_judges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = lines_of(Bank(), SerialServer(careless=True), monkeypatch)
-    outcome = Bank().load(session_of(FakeStack(load_lines=lines)), "warm-up", tmp_path / "warmup.log")
+    outcome = Bank().load(
+        session_of(FakeStack(load_lines=lines)), "warm-up", tmp_path / "warmup.log"
+    )
     assert not outcome.findings and outcome.metrics.lost_updates is None
     assert not (tmp_path / "history.jsonl").exists()
 
@@ -245,9 +298,16 @@ def test_the_programs_are_shipped_and_tables_made_anew(tmp_path: Path) -> None:
     for _ in range(2):
         record = Bank(accounts=3).prepare(session_of(stack), tmp_path / "prepare.log")
         assert record is not None and not record.reused
-    assert set(stack.shipped) == {"in_client_history.py", "in_client_conflicts.py", "in_client_bank.py"}
+    assert set(stack.shipped) == {
+        "in_client_history.py",
+        "in_client_conflicts.py",
+        "in_client_bank.py",
+    }
     asked = [text for _, text in stack.asked if "bank_accounts" in text]
-    assert len(asked) == 4 and asked[1] == "INSERT INTO bank_accounts VALUES (0, 100, 0), (1, 100, 0), (2, 100, 0)"
+    assert (
+        len(asked) == 4
+        and asked[1] == "INSERT INTO bank_accounts VALUES (0, 100, 0), (1, 100, 0), (2, 100, 0)"
+    )
     failing = replace(stack, fail_sql={"CREATE TABLE bank": (1142, "denied")})
     with pytest.raises(WorkloadError, match="denied"):
         Bank().prepare(session_of(failing), tmp_path / "prepare.log")

@@ -9,7 +9,9 @@ from unit.load.histograms import printed
 
 def second(number: int, **changed: Any) -> dict[str, Any]:
     """A second with nothing in it, but for the changes."""
-    counts = dict.fromkeys(("transactions", "connections", "reads", "writes", "others", "errors"), 0)
+    counts = dict.fromkeys(
+        ("transactions", "connections", "reads", "writes", "others", "errors"), 0
+    )
     return {"second": number, "threads": 8, "p95_us": None, "conflicts": {}, **counts, **changed}
 
 
@@ -23,7 +25,12 @@ def summary(seconds: float, **changed: Any) -> dict[str, Any]:
     """Ten reads of 1 to 10 ms, one fill, two conflicts."""
     kinds = {"read": printed(*range(1000, 11_000, 1000)), "fill": printed(500_000)}
     counts = {"connections": 2, "reads": 10, "writes": 3, "others": 4}
-    found = {"conflicts": {"1213": 1, "expected": 1}, "errors": {}, "background": ["fill"], "kinds": kinds}
+    found = {
+        "conflicts": {"1213": 1, "expected": 1},
+        "errors": {},
+        "background": ["fill"],
+        "kinds": kinds,
+    }
     return {"summary": {"seconds": seconds, **counts, **found, **changed}}
 
 
@@ -54,7 +61,11 @@ def test_figures_leave_out_what_accompanies_the_load() -> None:
     assert metrics.conflicts == 2 and metrics.conflicts_by_code == {"1213": 1, "expected": 1}
     assert (metrics.errors, metrics.errors_by_code, metrics.connections) == (0, {}, 2)
     assert metrics.points_1s == 2 and metrics.tps_sd_1s == 7.07
-    assert metrics.by_kind and metrics.by_kind["fill"].background and not metrics.by_kind["read"].background
+    assert (
+        metrics.by_kind
+        and metrics.by_kind["fill"].background
+        and not metrics.by_kind["read"].background
+    )
     assert metrics.by_kind["fill"].latency_max_ms == 500.0
 
 

@@ -1,4 +1,6 @@
-"""A load on every member: which of them was away when, and that its threads are told when it is back."""
+"""A load on every member: which of them was away when, and that its threads are told when it is
+back.
+"""
 
 import time
 from pathlib import Path
@@ -20,7 +22,10 @@ BACK = "member mysql2 back at 9.53 s"
 
 def everywhere(stack: FakeStack, events: list[Event] | None = None) -> Session:
     """A session on three members."""
-    stack.members = [*(server(f"mysql{n}", topology="galera") for n in (1, 2, 3)), *stack.members[-1:]]
+    stack.members = [
+        *(server(f"mysql{n}", topology="galera") for n in (1, 2, 3)),
+        *stack.members[-1:],
+    ]
     stack.role_of = {"mysql1": "writer", "mysql2": None, "mysql3": "writer"}
     return session_of(stack, events, entry=members_of(stack))
 

@@ -1,4 +1,6 @@
-"""Workloads are found by their files alone; WORKLOAD= and OPTIONS= as typed, files of the user's own included."""
+"""Workloads are found by their files alone; WORKLOAD= and OPTIONS= as typed, files of the user's
+own included.
+"""
 
 import hashlib
 from pathlib import Path
@@ -7,7 +9,13 @@ import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.plugin_options import parse_options
-from sandbox.load.common.registry import EXAMPLE, WORKLOAD_KINDS, find_workload, find_workloads, resolve_workload
+from sandbox.load.common.registry import (
+    EXAMPLE,
+    WORKLOAD_KINDS,
+    find_workload,
+    find_workloads,
+    resolve_workload,
+)
 from sandbox.load.statements import Statements
 from sandbox.load.sysbench import Sysbench
 from sandbox.load.tpcc import Tpcc
@@ -17,8 +25,8 @@ from sandbox.matrix.file import refuse_idle_factors
 PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 OLTP = (
-    "oltp_read_write oltp_read_only oltp_write_only oltp_point_select oltp_insert oltp_delete oltp_update_index"
-    " oltp_update_non_index select_random_points select_random_ranges bulk_insert"
+    "oltp_read_write oltp_read_only oltp_write_only oltp_point_select oltp_insert oltp_delete"
+    " oltp_update_index oltp_update_non_index select_random_points select_random_ranges bulk_insert"
 )
 LUA = 'sysbench.cmdline.options = {mine = {"what", 1}}\nfunction event() end\n'
 
@@ -42,7 +50,9 @@ def test_a_file_is_a_workload_by_itself_unless_it_needs_options() -> None:
 
 
 def test_adding_a_profile_adds_a_workload(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("help: my own\nworkload: sysbench\noptions: {script: oltp_read_only}\n")
+    (tmp_path / "mine.yaml").write_text(
+        "help: my own\nworkload: sysbench\noptions: {script: oltp_read_only}\n"
+    )
     assert find_workload("mine", [tmp_path]).help == "my own"
 
 
@@ -80,7 +90,9 @@ def write(tmp_path: Path, name: str, text: str) -> str:
 
 def test_a_name_is_found_and_set() -> None:
     named = resolve_workload("tpcc", {"warehouses": "5"})
-    assert isinstance(named.workload, Tpcc) and named.workload.warehouses == 5 and named.file is None
+    assert (
+        isinstance(named.workload, Tpcc) and named.workload.warehouses == 5 and named.file is None
+    )
     assert resolve_workload("connection-storm").name == "connection-storm"
 
 
@@ -96,9 +108,17 @@ def test_a_file_is_a_workload_with_its_hash(tmp_path: Path) -> None:
     ("text", "tables", "uses"),
     [
         (LUA, "none", {"distribution", "rate_per_s"}),
-        ('require("oltp_common")\n', "oltp", {"distribution", "rate_per_s", "tables", "rows_per_table"}),
+        (
+            'require("oltp_common")\n',
+            "oltp",
+            {"distribution", "rate_per_s", "tables", "rows_per_table"},
+        ),
         (LUA + "function prepare() end\n", "own", {"distribution", "rate_per_s"}),
-        (LUA + 'sysbench.cmdline.commands = {prepare = {cmd}}\nx = {tables = {"how many", 4}}\n', "own", None),
+        (
+            LUA + 'sysbench.cmdline.commands = {prepare = {cmd}}\nx = {tables = {"how many", 4}}\n',
+            "own",
+            None,
+        ),
     ],
 )
 def test_a_lua_script_says_itself_what_data_it_needs(
@@ -106,12 +126,23 @@ def test_a_lua_script_says_itself_what_data_it_needs(
 ) -> None:
     named = resolve_workload(write(tmp_path, "mine.lua", text))
     assert isinstance(named.workload, Sysbench) and named.workload.tables == tables
-    assert named.workload.uses == (uses or {"distribution", "rate_per_s", "tables", "rows_per_table"})
+    assert named.workload.uses == (
+        uses or {"distribution", "rate_per_s", "tables", "rows_per_table"}
+    )
 
 
-def test_any_option_goes_to_a_script_of_the_users_own_and_known_ones_to_ours(tmp_path: Path) -> None:
-    own = resolve_workload(write(tmp_path, "mine.lua", LUA), {"mine": "7", "data": "consumed"}).workload
-    assert own.options() == {"script": "mine.lua", "tables": "none", "data": "consumed", "mine": "7"}
+def test_any_option_goes_to_a_script_of_the_users_own_and_known_ones_to_ours(
+    tmp_path: Path,
+) -> None:
+    own = resolve_workload(
+        write(tmp_path, "mine.lua", LUA), {"mine": "7", "data": "consumed"}
+    ).workload
+    assert own.options() == {
+        "script": "mine.lua",
+        "tables": "none",
+        "data": "consumed",
+        "mine": "7",
+    }
     ours = resolve_workload("oltp_read_only", {"range_size": 1000}).workload
     assert ours.options()["range_size"] == 1000
     with pytest.raises(SandboxError) as refused:
@@ -130,7 +161,11 @@ def test_any_option_goes_to_a_script_of_the_users_own_and_known_ones_to_ours(tmp
 def test_what_cannot_be_is_refused(word: str, shown: str) -> None:
     with pytest.raises(SandboxError) as refused:
         resolve_workload(word)
-    assert shown in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
+    assert (
+        shown in refused.value.known
+        and len(refused.value.lines()) == 3
+        and refused.value.exit_code == 2
+    )
 
 
 def test_a_broken_file_is_refused_with_the_path_as_typed(tmp_path: Path) -> None:
@@ -142,7 +177,10 @@ def test_a_broken_file_is_refused_with_the_path_as_typed(tmp_path: Path) -> None
 
 def test_a_factor_that_no_workload_uses_is_refused() -> None:
     tpcc, oltp = Tpcc(), resolve_workload("oltp_read_only").workload
-    rows, add = {"few": Change(rows=10), "many": Change(rows=1000)}, {"own-file": Change(), "shared": Change(add=["x"])}
+    rows, add = (
+        {"few": Change(rows=10), "many": Change(rows=1000)},
+        {"own-file": Change(), "shared": Change(add=["x"])},
+    )
     refuse_idle_factors({"rate": {"1": Change(rate=1)}, "tables": add}, [tpcc.uses])
     refuse_idle_factors({"data": rows}, [tpcc.uses, oltp.uses])
     with pytest.raises(SandboxError, match="uses rows, which the factor data changes"):
@@ -157,7 +195,9 @@ def test_options_are_split_as_a_shell_would() -> None:
     }
 
 
-@pytest.mark.parametrize(("text", "shown"), [("warehouses", "sets nothing"), ("a='b", "is not valid")])
+@pytest.mark.parametrize(
+    ("text", "shown"), [("warehouses", "sets nothing"), ("a='b", "is not valid")]
+)
 def test_options_that_set_nothing_are_refused(text: str, shown: str) -> None:
     with pytest.raises(SandboxError, match=shown):
         parse_options([text], EXAMPLE)

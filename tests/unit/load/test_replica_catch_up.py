@@ -1,4 +1,6 @@
-"""The workload replica-catch-up: stopped, committed, received, started, timed; and in the end the appliers run."""
+"""The workload replica-catch-up: stopped, committed, received, started, timed; and in the end the
+appliers run.
+"""
 
 import json
 import queue
@@ -11,7 +13,14 @@ import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.load.common.registry import NamedWorkload, find_workload
-from sandbox.load.common.workload import Parameters, Progress, Second, WorkloadError, make_parameters, second_ends
+from sandbox.load.common.workload import (
+    Parameters,
+    Progress,
+    Second,
+    WorkloadError,
+    make_parameters,
+    second_ends,
+)
 from sandbox.load.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, reading
 from sandbox.load.replica_catch_up.reading import Reading
 from sandbox.load.sysbench import WRAPPER, parse_second
@@ -53,14 +62,25 @@ class ApplierStream(FakeStream):
 
 @dataclass
 class CatchUpStack(FakeStack):
-    """A source and two replicas. ``script``: what the script answers at first, and to each command."""
+    """A source and two replicas. ``script``: what the script answers at first, and to each
+    command.
+    """
 
     members: list[Any] = field(default_factory=lambda: list(TWO))
-    script: Sequence[Sequence[Any]] = ((({"stopped": True}),), ({"received": True},), (*TOOK, DONE), ())
+    script: Sequence[Sequence[Any]] = (
+        (({"stopped": True}),),
+        ({"received": True},),
+        (*TOOK, DONE),
+        (),
+    )
     appliers: ApplierStream | None = None
-    answers: dict[str, list[list[Any]]] = field(default_factory=lambda: {"SELECT @@GLOBAL.gtid": [[HELD]]})
+    answers: dict[str, list[list[Any]]] = field(
+        default_factory=lambda: {"SELECT @@GLOBAL.gtid": [[HELD]]}
+    )
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         if argv[0] == "rm":
             self.ran.append(list(argv))
             return ExecResult(0, "", "")
@@ -84,13 +104,19 @@ def test_the_slowest_replica_gives_the_figures(tmp_path: Path) -> None:
     metrics = measured(stack, tmp_path, transactions=1162).metrics
     assert (metrics.catch_up_s, metrics.catch_up_tps) == (3.5, 332.0)
     assert metrics.catch_up_s_by_replica == {"replica1": 2.0, "replica2": 3.5}
-    assert metrics.tps is None and metrics.latency_p95_ms is None, "commits at the source are no result"
+    assert metrics.tps is None and metrics.latency_p95_ms is None, (
+        "commits at the source are no result"
+    )
 
 
-def test_it_commits_so_many_transactions_on_the_writer_and_then_waits_for_all_of_them(tmp_path: Path) -> None:
+def test_it_commits_so_many_transactions_on_the_writer_and_then_waits_for_all_of_them(
+    tmp_path: Path,
+) -> None:
     stack = CatchUpStack()
     outcome = measured(stack, tmp_path, transactions=500)
-    assert {"--events=500", "--time=0", "--mysql-host=mysql1", "oltp_write_only"} <= set(outcome.command)
+    assert {"--events=500", "--time=0", "--mysql-host=mysql1", "oltp_write_only"} <= set(
+        outcome.command
+    )
     assert stack.appliers
     received, started = map(json.loads, stack.appliers.sent)
     assert received["held"] == HELD and started["limit_s"] >= 300
@@ -121,10 +147,14 @@ def test_reads_go_to_every_replica_and_give_the_throughput(tmp_path: Path) -> No
     metrics = measured(stack, tmp_path, read_threads=3).metrics
     (reads,) = [argv for argv in stack.streamed if "--mysql-host=replica1,replica2" in argv]
     assert "--threads=3" in reads and 'require("oltp_read_only")' in stack.shipped[WRAPPER]
-    assert metrics.tps is None, "no whole second of reads lay between start and end of this catch-up"
+    assert metrics.tps is None, (
+        "no whole second of reads lay between start and end of this catch-up"
+    )
     written = measured(CatchUpStack(), tmp_path).metrics.queries
     assert metrics.queries == 2 * written, "those of the writes, and all of the reads"
-    assert stack.ran[-1][:2] == ["rm", "-rf"] and any(word.startswith(stack.ran[-1][2]) for word in reads)
+    assert stack.ran[-1][:2] == ["rm", "-rf"] and any(
+        word.startswith(stack.ran[-1][2]) for word in reads
+    )
 
 
 def test_seconds_of_reads_that_arrive_late_and_in_a_bunch_keep_their_place(tmp_path: Path) -> None:
@@ -132,16 +162,22 @@ def test_seconds_of_reads_that_arrive_late_and_in_a_bunch_keep_their_place(tmp_p
     reads.stop()
     second = Second("measure", 1, 3, 0.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
     arrivals = [101.0, 105.0, 105.0, 105.0, 105.0]
-    reads._seconds = [(at_s, replace(second, second=n, tps=10.0 * n)) for n, at_s in enumerate(arrivals, 1)]
+    reads._seconds = [
+        (at_s, replace(second, second=n, tps=10.0 * n)) for n, at_s in enumerate(arrivals, 1)
+    ]
     assert second_ends(reads._seconds) == [101, 102, 103, 104, 105] and second_ends([]) == []
     assert reads.tps(100.9, 104.1) == 30.0, "of the seconds that ended at 102, 103 and 104"
     assert reads.tps(100.9, 101.5) is None
 
 
-def test_reads_that_do_not_end_are_ended_and_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_that_do_not_end_are_ended_and_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Endless(FakeStream):
         def lines(self) -> Iterator[str]:
-            line = next(each for each in captured("conflicts-mysql-9.7") if parse_second(each, "measure", 0))
+            line = next(
+                each for each in captured("conflicts-mysql-9.7") if parse_second(each, "measure", 0)
+            )
             while not self.closed.wait(0.01):
                 yield line
 
@@ -157,7 +193,9 @@ def test_reads_that_do_not_end_are_ended_and_a_failure(tmp_path: Path, monkeypat
 def test_reads_that_fail_are_a_failure(tmp_path: Path) -> None:
     class RefusedReads(CatchUpStack):
         def stream(self, node: str, argv: Sequence[str]) -> Stream:
-            self.load_lines = captured("refused" if "--threads=1" in argv else "conflicts-mysql-9.7")
+            self.load_lines = captured(
+                "refused" if "--threads=1" in argv else "conflicts-mysql-9.7"
+            )
             return super().stream(node, argv)
 
     stack = RefusedReads()
@@ -171,8 +209,23 @@ def test_reads_that_fail_are_a_failure(tmp_path: Path) -> None:
     [
         ([["Traceback", "pymysql.err.OperationalError: (2003, 'no')"]], "no"),
         ([[{"error": "replica1: denied"}]], "denied"),
-        ([[{"stopped": True}], [{"error": "replica1: the relay log lacks transactions after 120 s"}], []], "lacks"),
-        ([[{"stopped": True}], [{"received": True}], [{"error": "replica1: its applier has ended: 1062"}], []], "1062"),
+        (
+            [
+                [{"stopped": True}],
+                [{"error": "replica1: the relay log lacks transactions after 120 s"}],
+                [],
+            ],
+            "lacks",
+        ),
+        (
+            [
+                [{"stopped": True}],
+                [{"received": True}],
+                [{"error": "replica1: its applier has ended: 1062"}],
+                [],
+            ],
+            "1062",
+        ),
     ],
 )
 def test_what_fails_there_is_said_and_the_appliers_run_again(
@@ -207,14 +260,18 @@ def test_a_writer_that_does_not_say_what_it_has_is_a_failure(tmp_path: Path) -> 
 def test_progress_is_shown_and_no_second_of_load(tmp_path: Path) -> None:
     events: list[Any] = []
     stack = CatchUpStack()
-    ReplicaCatchUp(transactions=1162).load(session_of(stack, events), "measure", tmp_path / "load.log")
+    ReplicaCatchUp(transactions=1162).load(
+        session_of(stack, events), "measure", tmp_path / "load.log"
+    )
     assert {type(event) for event in events} == {Progress}
     assert any("of 1,162 transactions committed" in event.text for event in events)
     assert any("replica2 is catching up (1 s)" in event.text for event in events)
 
 
 def test_a_stack_without_a_replica_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    stack = FakeStack(members=[server("mysql1"), CLIENT], role_of={"mysql1": "writer"}, profile="mysql@9.7")
+    stack = FakeStack(
+        members=[server("mysql1"), CLIENT], role_of={"mysql1": "writer"}, profile="mysql@9.7"
+    )
     request = BenchRequest(NamedWorkload("replica-catch-up", "", ReplicaCatchUp()), Parameters())
     with pytest.raises(SandboxError) as refused:
         bench(stack, request, tmp_path / "results", lambda _: None)
@@ -226,4 +283,7 @@ def test_it_estimates_its_length_by_its_transactions() -> None:
     parameters = make_parameters()
     short, long = (ReplicaCatchUp(transactions=each).work_s(parameters) for each in (1_000, 10_000))
     assert long - OTHER_S == pytest.approx(10 * (short - OTHER_S))
-    assert find_workload("oltp_read_only", [Path("profiles/workloads")]).workload.work_s(parameters) is None
+    assert (
+        find_workload("oltp_read_only", [Path("profiles/workloads")]).workload.work_s(parameters)
+        is None
+    )

@@ -1,4 +1,6 @@
-"""A file of statements: units, weights, placeholders; what is wrong is reported with file and line."""
+"""A file of statements: units, weights, placeholders; what is wrong is reported with file and
+line.
+"""
 
 import pytest
 
@@ -28,16 +30,29 @@ def units(text: str) -> dict[str, StatementUnit]:
 
 def test_a_file_is_read() -> None:
     found = units(FILE)
-    assert {name: (unit.weight, unit.line, len(unit.statements)) for name, unit in found.items()} == {
-        "look": (10.0, 4, 1), "2_begin": (2.5, 7, 4), "3_select": (1.0, 12, 1), "4_select": (1.0, 12, 1),
-    }  # fmt: skip
+    assert {
+        name: (unit.weight, unit.line, len(unit.statements)) for name, unit in found.items()
+    } == {
+        "look": (10.0, 4, 1),
+        "2_begin": (2.5, 7, 4),
+        "3_select": (1.0, 12, 1),
+        "4_select": (1.0, 12, 1),
+    }
     assert found["look"].statements == [["SELECT c FROM sbtest1 WHERE id = ", ["random", 1, 1000]]]
     insert = found["2_begin"].statements[2]
-    assert insert == ["INSERT INTO log VALUES (NULL, 'it''s ; ", ["string", 8], '\', "a\\"b;", ', ["thread"], ")"]
+    assert insert == [
+        "INSERT INTO log VALUES (NULL, 'it''s ; ",
+        ["string", 8],
+        '\', "a\\"b;", ',
+        ["thread"],
+        ")",
+    ]
 
 
 def test_hints_and_versioned_comments_stay_where_a_server_reads_them() -> None:
-    assert units("SELECT /*!80000 SQL_NO_CACHE */ 1;")["1_select"].statements == [["SELECT /*!80000 SQL_NO_CACHE */ 1"]]
+    assert units("SELECT /*!80000 SQL_NO_CACHE */ 1;")["1_select"].statements == [
+        ["SELECT /*!80000 SQL_NO_CACHE */ 1"]
+    ]
 
 
 def test_a_minus_is_no_comment() -> None:

@@ -1,4 +1,6 @@
-"""The sysbench workload: what it runs, what it makes of the output, and how it remembers its data."""
+"""The sysbench workload: what it runs, what it makes of the output, and how it remembers its
+data.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +27,9 @@ def session_of(stack: FakeStack, events: list[Any] | None = None, **changed: Any
     servers = [node for node in stack.members if node.is_server]
     given: dict[str, Any] = {"entry": stack.entry, "parameters": PARAMETERS, **changed}
     writer = EntryPoint("mysql1", "mysql1", 3306, 1, "writer")
-    return Session(stack, "client1", writer=writer, servers=servers, seed=7, on_event=shown.append, **given)
+    return Session(
+        stack, "client1", writer=writer, servers=servers, seed=7, on_event=shown.append, **given
+    )
 
 
 def load_argv(stack: FakeStack) -> list[str]:
@@ -35,10 +39,17 @@ def load_argv(stack: FakeStack) -> list[str]:
 
 def test_figures_come_from_the_summary(tmp_path: Path) -> None:
     events: list[Any] = []
-    outcome = Sysbench(script="oltp_write_only").load(session_of(FakeStack(), events), "measure", tmp_path / "load.log")
+    outcome = Sysbench(script="oltp_write_only").load(
+        session_of(FakeStack(), events), "measure", tmp_path / "load.log"
+    )
     metrics = outcome.metrics
     assert outcome.failure is None
-    assert (metrics.transactions, metrics.queries, metrics.conflicts, metrics.errors) == (1162, 7040, 31, 0)
+    assert (metrics.transactions, metrics.queries, metrics.conflicts, metrics.errors) == (
+        1162,
+        7040,
+        31,
+        0,
+    )
     assert metrics.tps == round(1162 / 4.3354, 2) and metrics.qps == round(7040 / 4.3354, 2)
     assert metrics.latency_p95_ms == 92.424 and metrics.latency_max_ms == 332.01
     assert metrics.points_1s == 4 and metrics.tps_sd_1s == 105.94
@@ -51,19 +62,31 @@ def test_the_command_can_be_typed_by_hand_and_holds_no_password(tmp_path: Path) 
     Sysbench(script="oltp_read_write").load(session_of(stack), "measure", tmp_path / "load.log")
     argv = load_argv(stack)
     assert argv[:3] == ["sysbench", "--config-file=/sandbox/sysbench.cnf", "oltp_read_write"]
-    assert {"--mysql-host=mysql1", "--threads=4", "--time=3", "--rand-seed=7", "--rand-type=uniform"} <= set(argv)
+    assert {
+        "--mysql-host=mysql1",
+        "--threads=4",
+        "--time=3",
+        "--rand-seed=7",
+        "--rand-type=uniform",
+    } <= set(argv)
     assert argv[-1] == "run"
     assert PASSWORD not in " ".join(stack.streamed[-1])
 
 
 def test_keys_by_zipfs_law_are_drawn_by_a_script_of_ours(tmp_path: Path) -> None:
     stack = FakeStack()
-    session = session_of(stack, parameters=PARAMETERS.model_copy(update={"distribution": "zipfian"}))
+    session = session_of(
+        stack, parameters=PARAMETERS.model_copy(update={"distribution": "zipfian"})
+    )
     Sysbench(script="oltp_read_write").load(session, "measure", tmp_path / "load.log")
     argv = load_argv(stack)
     assert argv[2].endswith(f"/{WRAPPER}") and "--rand-type=uniform" in argv
-    assert wrapper("oltp_read_write", ["-- drawn\n"], [])[WRAPPER].endswith('\nrequire("oltp_read_write")\n')
-    assert wrapper("/tmp/x/mine.lua", ["-- drawn\n"], [])[WRAPPER].endswith('\ndofile("/tmp/x/mine.lua")\n')
+    assert wrapper("oltp_read_write", ["-- drawn\n"], [])[WRAPPER].endswith(
+        '\nrequire("oltp_read_write")\n'
+    )
+    assert wrapper("/tmp/x/mine.lua", ["-- drawn\n"], [])[WRAPPER].endswith(
+        '\ndofile("/tmp/x/mine.lua")\n'
+    )
     assert not wrapper("oltp_read_write", [], [])
 
 
@@ -72,15 +95,24 @@ def members_of(stack: FakeStack) -> EntryPoint:
     return replace(stack.entry, via="members", others=("mysql2", "mysql3"))
 
 
-def test_connections_are_spread_over_the_members_but_the_data_is_made_at_the_writer(tmp_path: Path) -> None:
+def test_connections_are_spread_over_the_members_but_the_data_is_made_at_the_writer(
+    tmp_path: Path,
+) -> None:
     stack = FakeStack()
-    session, workload = session_of(stack, entry=members_of(stack)), Sysbench(script="oltp_write_only")
+    session, workload = (
+        session_of(stack, entry=members_of(stack)),
+        Sysbench(script="oltp_write_only"),
+    )
     workload.prepare(session, tmp_path / "a.log")
     assert "--mysql-host=mysql1" in load_argv(stack)
     workload.load(session, "measure", tmp_path / "a.log")
     assert "--mysql-host=mysql1,mysql2,mysql3" in load_argv(stack)
     shipped = stack.shipped[WRAPPER]
-    assert "conflicts of code" in shipped and "wait_until_back" in shipped and load_argv(stack)[2].endswith(WRAPPER)
+    assert (
+        "conflicts of code" in shipped
+        and "wait_until_back" in shipped
+        and load_argv(stack)[2].endswith(WRAPPER)
+    )
     assert "is not one of the members" not in shipped, "no tables of its own for each"
 
 
@@ -90,7 +122,9 @@ def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:
     assert workload.needs_members and workload.options() == {
         "script": "oltp_write_only", "tables": "oltp", "data": "kept", "tables_per_member": True,
     }  # fmt: skip
-    session = session_of(stack, entry=members_of(stack), parameters=PARAMETERS.model_copy(update={"tables": 3}))
+    session = session_of(
+        stack, entry=members_of(stack), parameters=PARAMETERS.model_copy(update={"tables": 3})
+    )
     workload.prepare(session, tmp_path / "a.log")
     workload.load(session, "measure", tmp_path / "a.log")
     assert load_argv(stack)[2].endswith(f"/{WRAPPER}")
@@ -102,7 +136,9 @@ def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:
 
 def test_tables_per_member_need_tables_and_members() -> None:
     with pytest.raises(SandboxError, match="tables_per_member=on is not valid"):
-        Sysbench(script="bulk_insert", tables="bulk_insert").with_options({"tables_per_member": "on"})
+        Sysbench(script="bulk_insert", tables="bulk_insert").with_options(
+            {"tables_per_member": "on"}
+        )
     workload = NamedWorkload("mine", "", Sysbench(script="oltp_insert", tables_per_member=True))
     with pytest.raises(SandboxError, match="tables_per_member needs VIA=members"):
         BenchRequest(workload, PARAMETERS, "writer")
@@ -129,14 +165,17 @@ def test_prepared_statements_can_be_off_without_a_proxy_too(tmp_path: Path) -> N
     plain = Sysbench(script="oltp_read_write")
     workload = plain.with_options({"db_ps_mode": "disable"})
     workload.load(session_of(stack), "measure", tmp_path / "a.log")
-    assert "--db-ps-mode=disable" in load_argv(stack) and workload.options()["db_ps_mode"] == "disable"
+    assert (
+        "--db-ps-mode=disable" in load_argv(stack) and workload.options()["db_ps_mode"] == "disable"
+    )
     assert not {"db_ps_mode", "thread_init_timeout_s"} & set(plain.options())
     with pytest.raises(SandboxError, match="db_ps_mode=never"):
         plain.with_options({"db_ps_mode": "never"})
 
 
 @pytest.mark.parametrize(
-    ("help_text", "supported"), [("  --thread-init-timeout=N  wait time", True), ("--threads=N", False)]
+    ("help_text", "supported"),
+    [("  --thread-init-timeout=N  wait time", True), ("--threads=N", False)],
 )
 def test_a_limit_for_connecting_is_given_to_a_sysbench_that_knows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, help_text: str, supported: bool
@@ -147,7 +186,10 @@ def test_a_limit_for_connecting_is_given_to_a_sysbench_that_knows_it(
     workload = Sysbench(script="oltp_read_write").with_options({"thread_init_timeout_s": 120})
     workload.load(session_of(stack, events), "measure", tmp_path / "a.log")
     assert ("--thread-init-timeout=120" in load_argv(stack)) is supported
-    assert any("gives its threads 30 s" in getattr(event, "text", "") for event in events) is not supported
+    assert (
+        any("gives its threads 30 s" in getattr(event, "text", "") for event in events)
+        is not supported
+    )
 
 
 def test_a_rate_is_asked_for_only_when_given(tmp_path: Path) -> None:
@@ -175,7 +217,9 @@ def test_a_load_that_broke_off_is_a_failure_without_figures(
     tmp_path: Path, lines: str, code: int, failure: str, by_code: dict[str, int]
 ) -> None:
     stack = FakeStack(load_lines=captured(lines), load_code=code)
-    outcome = Sysbench(script="oltp_read_write").load(session_of(stack), "measure", tmp_path / "a.log")
+    outcome = Sysbench(script="oltp_read_write").load(
+        session_of(stack), "measure", tmp_path / "a.log"
+    )
     assert failure in str(outcome.failure)
     assert outcome.metrics.errors_by_code == by_code
     assert outcome.metrics.tps is None and outcome.metrics.latency_p95_ms is None
@@ -183,7 +227,9 @@ def test_a_load_that_broke_off_is_a_failure_without_figures(
 
 def test_a_load_that_had_to_be_ended_is_a_failure(tmp_path: Path) -> None:
     stack = FakeStack(load_lines=captured("rate")[:14], load_code=124)
-    outcome = Sysbench(script="oltp_read_write").load(session_of(stack), "measure", tmp_path / "a.log")
+    outcome = Sysbench(script="oltp_read_write").load(
+        session_of(stack), "measure", tmp_path / "a.log"
+    )
     assert "was terminated" in str(outcome.failure)
 
 
@@ -199,7 +245,8 @@ def test_data_is_prepared_once_and_found_again(tmp_path: Path) -> None:
 
 def test_other_parameters_drop_what_is_there(tmp_path: Path) -> None:
     stack = FakeStack(
-        marks={"sbtest": ["oltp", 4, 1000, ""]}, tables=["sbtest1", "sbtest4", "other", "sandbox_prepared"]
+        marks={"sbtest": ["oltp", 4, 1000, ""]},
+        tables=["sbtest1", "sbtest4", "other", "sandbox_prepared"],
     )
     Sysbench(script="oltp_read_write").prepare(session_of(stack), tmp_path / "a.log")
     dropped = [text for _, text in stack.asked if text.startswith("DROP")]
@@ -207,18 +254,23 @@ def test_other_parameters_drop_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "workload", [Sysbench(script="oltp_read_write"), script_of("mine.lua", "function prepare() end")]
+    "workload",
+    [Sysbench(script="oltp_read_write"), script_of("mine.lua", "function prepare() end")],
 )
 def test_rows_are_the_same_whenever_they_are_made(tmp_path: Path, workload: Sysbench) -> None:
     stack = FakeStack()
     workload.prepare(replace(session_of(stack), seed=99), tmp_path / "a.log")
     assert stack.streamed[-1][-1] == "prepare"
-    assert [word for word in stack.streamed[-1] if word.startswith("--rand-seed")] == [f"--rand-seed={ROWS_SEED}"]
+    assert [word for word in stack.streamed[-1] if word.startswith("--rand-seed")] == [
+        f"--rand-seed={ROWS_SEED}"
+    ]
 
 
 def test_an_interrupted_preparation_is_not_taken_for_prepared(tmp_path: Path) -> None:
     stack = FakeStack(
-        marks={"sbtest": ["oltp", 4, 1000, ""]}, prepare_lines=["FATAL: error 2003: Can't connect"], prepare_code=1
+        marks={"sbtest": ["oltp", 4, 1000, ""]},
+        prepare_lines=["FATAL: error 2003: Can't connect"],
+        prepare_code=1,
     )
     with pytest.raises(WorkloadError, match="2003"):
         Sysbench(script="oltp_read_write").prepare(session_of(stack), tmp_path / "a.log")

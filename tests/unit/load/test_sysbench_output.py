@@ -1,4 +1,6 @@
-"""Real output of sysbench 1.0.20 is read right; the captured files say in their names how they came about."""
+"""Real output of sysbench 1.0.20 is read right; the captured files say in their names how they came
+about.
+"""
 
 from itertools import pairwise
 
@@ -26,7 +28,12 @@ def test_a_second_is_read() -> None:
     assert second is not None
     assert (second.second, second.threads, second.tps, second.qps) == (12, 8, 341.4, 10917.91)
     assert (second.reads_per_s, second.writes_per_s, second.p95_ms) == (8377.35, 1597.21, 59.99)
-    assert (second.conflicts_per_s, second.reconnects_per_s, second.errors, second.phase) == (252.56, 0.0, 3, "measure")
+    assert (second.conflicts_per_s, second.reconnects_per_s, second.errors, second.phase) == (
+        252.56,
+        0.0,
+        3,
+        "measure",
+    )
 
 
 @pytest.mark.parametrize("line", ["[ 1s ] queue length: 0, concurrency: 0", "Threads started!", ""])
@@ -42,22 +49,39 @@ def test_every_second_of_a_run_is_found() -> None:
 def test_the_summary_is_read() -> None:
     output = read(*captured("conflicts-mariadb-11.8"))
     metrics, seconds = output.metrics(), 5.0447
-    assert (metrics.reads_per_s, metrics.writes_per_s) == (round(36694 / seconds, 2), round(6865 / seconds, 2))
-    assert (metrics.tps, metrics.qps, metrics.queries) == (round(1463 / seconds, 2), round(47643 / seconds, 2), 47643)
+    assert (metrics.reads_per_s, metrics.writes_per_s) == (
+        round(36694 / seconds, 2),
+        round(6865 / seconds, 2),
+    )
+    assert (metrics.tps, metrics.qps, metrics.queries) == (
+        round(1463 / seconds, 2),
+        round(47643 / seconds, 2),
+        47643,
+    )
     assert (metrics.transactions, metrics.conflicts, metrics.reconnects) == (1463, 1158, 0)
-    assert (metrics.measured_s, metrics.latency_avg_ms, metrics.latency_max_ms) == (seconds, 27.42, 158.83)
+    assert (metrics.measured_s, metrics.latency_avg_ms, metrics.latency_max_ms) == (
+        seconds,
+        27.42,
+        158.83,
+    )
     assert sum(count for _, count in output.buckets) == 1463
 
 
 def test_conflicts_have_codes_where_the_script_counts_them() -> None:
     lines = captured("conflicts-mariadb-11.8")
     assert read(*lines).metrics().conflicts_by_code is None
-    counted = read("conflicts of code 1213: 1100", *lines, "conflicts of code 1020: 50", "conflicts of code 1213: 8")
+    counted = read(
+        "conflicts of code 1213: 1100",
+        *lines,
+        "conflicts of code 1020: 50",
+        "conflicts of code 1213: 8",
+    )
     assert counted.metrics().conflicts_by_code == {"1213": 1108, "1020": 50}
 
 
 @pytest.mark.parametrize(
-    ("name", "printed"), [("conflicts-mariadb-11.8", 71.83), ("conflicts-mysql-9.7", 92.42), ("rate", 0.54)]
+    ("name", "printed"),
+    [("conflicts-mariadb-11.8", 71.83), ("conflicts-mysql-9.7", 92.42), ("rate", 0.54)],
 )
 def test_our_percentile_is_the_one_that_sysbench_prints(name: str, printed: float) -> None:
     own = read(*captured(name)).metrics().latency_p95_ms
@@ -77,7 +101,10 @@ def test_precision_is_the_ratio_of_neighbouring_buckets() -> None:
 
 
 def test_a_script_that_sent_no_statement_has_no_summary() -> None:
-    general = ["    total time:                          2.0012s", "    total number of events:              4000"]
+    general = [
+        "    total time:                          2.0012s",
+        "    total number of events:              4000",
+    ]
     latency = [
         "         avg:                                    0.01",
         "         max:                                    0.90",

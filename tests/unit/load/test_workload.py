@@ -9,7 +9,11 @@ from sandbox.load.common.workload import make_parameters
 def test_defaults_are_those_of_make_bench() -> None:
     parameters = make_parameters()
     assert (parameters.threads, parameters.seconds, parameters.warmup_s) == (8, 30, 5)
-    assert (parameters.tables, parameters.rows_per_table, parameters.distribution) == (4, 100_000, "uniform")
+    assert (parameters.tables, parameters.rows_per_table, parameters.distribution) == (
+        4,
+        100_000,
+        "uniform",
+    )
     assert parameters.rate_per_s is None
 
 
@@ -29,7 +33,9 @@ def test_text_is_read_as_numbers() -> None:
         ({"distribution": "parteo"}, "DIST"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_its_variable(given: dict[str, object], variable: str) -> None:
+def test_what_cannot_be_used_is_refused_by_its_variable(
+    given: dict[str, object], variable: str
+) -> None:
     with pytest.raises(SandboxError) as caught:
         make_parameters(**given)
     assert caught.value.exit_code is ExitCode.BAD_INPUT

@@ -36,7 +36,9 @@ def resolved(
     reasons = skipped or {}
     names = stack_names(selection.cells)
     cells = [
-        ResolvedCell(cell.levels, cell.change, load_of(cell), names[cell.name], reasons.get(cell.name))
+        ResolvedCell(
+            cell.levels, cell.change, load_of(cell), names[cell.name], reasons.get(cell.name)
+        )
         for cell in selection.cells
     ]
     stacks: Any = {

@@ -41,7 +41,9 @@ def selection(depth: str = "slices") -> Selection:
 
 def load_of(cell: Cell) -> BenchRequest:
     """The load of a cell."""
-    parameters = Parameters(threads=cell.change.threads or 1, seconds=4, warmup_s=1, tables=2, rows_per_table=1000)
+    parameters = Parameters(
+        threads=cell.change.threads or 1, seconds=4, warmup_s=1, tables=2, rows_per_table=1000
+    )
     return BenchRequest(find_workload("oltp_write_only", WORKLOADS), parameters)
 
 
@@ -63,7 +65,9 @@ class Engine:
         self.done.append(f"down {name}")
 
 
-def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tuple[ResultFolder, list[MatrixEvent]]:
+def run(
+    tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any
+) -> tuple[ResultFolder, list[MatrixEvent]]:
     """Runs the matrix on a host that is always the same; its result and events."""
     events: list[MatrixEvent] = []
     plan = changed.pop("selection", selection())
@@ -71,7 +75,9 @@ def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tupl
     asked = resolved(plan, load_of, blocks, **changed)
     requests = {name: PlanRequest("mysql@9.7") for name in asked.stacks}
     with patch.object(module, "ask_script", check):
-        result = run_matrix(asked, StackPool("m", requests, engine.up, engine.down), tmp_path, events.append)
+        result = run_matrix(
+            asked, StackPool("m", requests, engine.up, engine.down), tmp_path, events.append
+        )
     return result, events
 
 

@@ -1,4 +1,6 @@
-"""The data of restarted stacks: what is kept, what distinguishes it, and that every server has it."""
+"""The data of restarted stacks: what is kept, what distinguishes it, and that every server has
+it.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 def bench(workload: str = "oltp_read_only", **parameters: Any) -> BenchRequest:
     """A load of the real library."""
-    return BenchRequest(find_workload(workload, PROFILES), Parameters(tables=1, rows_per_table=10, **parameters))
+    return BenchRequest(
+        find_workload(workload, PROFILES), Parameters(tables=1, rows_per_table=10, **parameters)
+    )
 
 
 def test_loads_of_the_same_data_need_it_once() -> None:
@@ -34,8 +38,15 @@ def test_what_needs_none_or_uses_it_up_is_not_kept() -> None:
 
 
 def test_a_key_distinguishes_stack_and_data() -> None:
-    more = BenchRequest(find_workload("oltp_read_only", PROFILES), Parameters(tables=2, rows_per_table=10))
-    keys = {data_key("s", [bench()]), data_key("t", [bench()]), data_key("s", [more]), data_key("s", [])}
+    more = BenchRequest(
+        find_workload("oltp_read_only", PROFILES), Parameters(tables=2, rows_per_table=10)
+    )
+    keys = {
+        data_key("s", [bench()]),
+        data_key("t", [bench()]),
+        data_key("s", [more]),
+        data_key("s", []),
+    }
     assert len(keys) == 4
     assert data_key("s", [bench(threads=3)]) == data_key("s", [bench(threads=4)])
 

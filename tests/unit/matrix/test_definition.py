@@ -36,7 +36,9 @@ def test_cells_are_all_combinations_in_the_order_of_the_file() -> None:
         "rewriter-off.threads-1", "rewriter-off.threads-16", "rewriter-off.threads-64",
         "rewriter-on.threads-1", "rewriter-on.threads-16", "rewriter-on.threads-64",
     ]  # fmt: skip
-    assert [cell.change.expression for cell in cells] == ["mysql@9.7"] * 3 + ["mysql@9.7+rewriter"] * 3
+    assert [cell.change.expression for cell in cells] == ["mysql@9.7"] * 3 + [
+        "mysql@9.7+rewriter"
+    ] * 3
     assert [cell.change.threads for cell in cells[:3]] == [1, 16, 64]
 
 
@@ -46,30 +48,52 @@ def test_what_needs_no_restart_shares_a_stack() -> None:
 
 
 def test_lists_add_up_and_the_rest_replaces() -> None:
-    levels = {"a": {}, "b": {"profile": "mariadb", "set": ["sync_binlog=0"], "isolation": "READ-COMMITTED"}}
+    levels = {
+        "a": {},
+        "b": {"profile": "mariadb", "set": ["sync_binlog=0"], "isolation": "READ-COMMITTED"},
+    }
     cell = list(matrix(factors={"x": levels}, baseline={"x": "a"}).all_cells())[1]
     assert cell.change.expression == "mariadb"
-    assert cell.assignments == ("max_connections=500", "sync_binlog=0", "transaction_isolation=READ-COMMITTED")
+    assert cell.assignments == (
+        "max_connections=500",
+        "sync_binlog=0",
+        "transaction_isolation=READ-COMMITTED",
+    )
 
 
 def test_any_option_of_a_workload_is_a_factor() -> None:
     made = matrix(
-        common={"profile": "mysql", "workload": "tpcc", "options": {"items": 1000, "warehouses": 9}},
+        common={
+            "profile": "mysql",
+            "workload": "tpcc",
+            "options": {"items": 1000, "warehouses": 9},
+        },
         factors={"option.warehouses": [1, 10], "x": {"a": {}, "b": {"options": {"items": 50}}}},
         baseline={"x": "a"},
     )
     cells = list(made.all_cells())
-    assert [cell.name for cell in cells][:2] == ["option-warehouses-1.x-a", "option-warehouses-1.x-b"]
+    assert [cell.name for cell in cells][:2] == [
+        "option-warehouses-1.x-a",
+        "option-warehouses-1.x-b",
+    ]
     assert [cell.change.options for cell in cells[1:3]] == [
         {"items": 50, "warehouses": 1},
         {"items": 1000, "warehouses": 10},
     ]
-    assert len({cell.stack_key for cell in cells}) == 1 and len({cell.load_key for cell in cells}) == 4
+    assert (
+        len({cell.stack_key for cell in cells}) == 1 and len({cell.load_key for cell in cells}) == 4
+    )
 
 
 FAILOVER: dict[str, Any] = {
     "common": {"profile": "mysql@9.7+replica1"},
-    "factors": {"fault": {"none": {}, "crash": {"faults": "server-crash"}, "both": {"faults": ["hang", "reset"]}}},
+    "factors": {
+        "fault": {
+            "none": {},
+            "crash": {"faults": "server-crash"},
+            "both": {"faults": ["hang", "reset"]},
+        }
+    },
     "baseline": {"fault": "none"},
     "depth": "restart",
 }
@@ -87,7 +111,13 @@ def test_a_cell_with_a_fault_has_a_stack_of_its_own() -> None:
 def test_a_single_fault_is_a_list_of_one_and_a_factor_too() -> None:
     cells = list(matrix(**FAILOVER).all_cells())
     assert [cell.change.faults for cell in cells] == [None, ["server-crash"], ["hang", "reset"]]
-    listed = matrix(**{**FAILOVER, "factors": {"faults": ["server-crash", "hang"]}, "baseline": {"faults": "hang"}})
+    listed = matrix(
+        **{
+            **FAILOVER,
+            "factors": {"faults": ["server-crash", "hang"]},
+            "baseline": {"faults": "hang"},
+        }
+    )
     assert [cell.change.faults for cell in listed.all_cells()] == [["server-crash"], ["hang"]]
     step = {"at": "12s", "action": "promote", "after_s": 3}
     common = {**FAILOVER["common"], "faults": step}
@@ -97,7 +127,12 @@ def test_a_single_fault_is_a_list_of_one_and_a_factor_too() -> None:
 def broken(*factors: dict[str, Any], **common: Any) -> tuple[list[Any] | None, str | None]:
     """What breaks, and the target, in the only cell of factors with one level each."""
     given = {f"f{number}": {"on": factor} for number, factor in enumerate(factors)}
-    made = matrix(common={"profile": "mysql@9.7", **common}, factors=given, baseline={"f0": "on"}, depth="restart")
+    made = matrix(
+        common={"profile": "mysql@9.7", **common},
+        factors=given,
+        baseline={"f0": "on"},
+        depth="restart",
+    )
     (cell,) = made.all_cells()
     return cell.change.faults, cell.change.target
 
@@ -107,20 +142,34 @@ def test_faults_of_several_factors_add_up_each_with_the_target_beside_it() -> No
     assert broken({"faults": "join-empty"}, {"faults": [slow]}) == (["join-empty", slow], None)
     assert broken({"faults": "hang"}, {}, faults="reset") == (["reset", "hang"], None)
     aimed, other = {"named": "reset", "target": "proxy"}, {"named": "hang", "target": "all"}
-    assert broken({"faults": "hang"}, {"faults": "reset", "target": "proxy"}) == (["hang", aimed], None)
-    assert broken({"faults": ["reset"]}, faults=["hang", slow], target="all") == ([other, slow, "reset"], None)
+    assert broken({"faults": "hang"}, {"faults": "reset", "target": "proxy"}) == (
+        ["hang", aimed],
+        None,
+    )
+    assert broken({"faults": ["reset"]}, faults=["hang", slow], target="all") == (
+        [other, slow, "reset"],
+        None,
+    )
 
 
 def test_a_target_without_faults_is_of_all_of_them() -> None:
     slow = {"at": "9s", "fault": "bandwidth", "target": "all"}
     assert broken({"faults": ["hang", slow]}, {"target": "proxy"}) == (["hang", slow], "proxy")
-    assert broken({"target": "proxy"}, {"faults": "hang"}, {"faults": "reset"}) == (["hang", "reset"], "proxy")
-    assert broken({"target": "all"}, faults="hang", target="proxy") == ([{"named": "hang", "target": "all"}], "all")
+    assert broken({"target": "proxy"}, {"faults": "hang"}, {"faults": "reset"}) == (
+        ["hang", "reset"],
+        "proxy",
+    )
+    assert broken({"target": "all"}, faults="hang", target="proxy") == (
+        [{"named": "hang", "target": "all"}],
+        "all",
+    )
 
 
 @pytest.mark.parametrize("depth", ["slices", None])
 def test_a_matrix_with_faults_needs_a_fresh_stack_for_each_trial(depth: str | None) -> None:
-    given = {name: value for name, value in {**FAILOVER, "depth": depth}.items() if value is not None}
+    given = {
+        name: value for name, value in {**FAILOVER, "depth": depth}.items() if value is not None
+    }
     with pytest.raises(ValidationError, match="a matrix with faults has depth: restart"):
         matrix(**given)
 
@@ -139,7 +188,9 @@ def test_another_file_of_the_users_own_is_another_plan() -> None:
 
 def test_a_fault_profile_that_has_changed_is_another_plan() -> None:
     def key(at_s: int) -> str:
-        scenario = Scenario((FaultProfile(title="-", steps=[Step(at_s=at_s, fault="hang", for_s=20)]),))
+        scenario = Scenario(
+            (FaultProfile(title="-", steps=[Step(at_s=at_s, fault="hang", for_s=20)]),)
+        )
 
         def load_of(cell: Cell) -> TrialRequest:
             load = no_load(cell)
@@ -166,11 +217,23 @@ def test_excluded_combinations_are_no_cells() -> None:
         ({"factors": {"threads": [0]}, "baseline": {}}, "greater than or equal to 1"),
         ({"factors": {"x": {"a": {"thraeds": 3}}}, "baseline": {}}, "thraeds"),
         ({"common": {}}, "some cell has no profile"),
-        ({"factors": {"threads": list(range(1, 2002))}, "baseline": {}}, "the largest matrix has 2000"),
+        (
+            {"factors": {"threads": list(range(1, 2002))}, "baseline": {}},
+            "the largest matrix has 2000",
+        ),
         ({"isolation": "x"}, "isolation"),
-        ({"factors": {"x": {"off": {}, False: {"threads": 1}}}, "baseline": {}}, "factor x has the level 'off' twice"),
-        ({"factors": {"set": ["a=-1", "a=1"]}, "baseline": {}}, "'a=-1' and 'a=1' would share a folder"),
-        ({"factors": {"x": {"A": {}, "a": {}}}, "baseline": {}}, "'A' and 'a' would share a folder"),
+        (
+            {"factors": {"x": {"off": {}, False: {"threads": 1}}}, "baseline": {}},
+            "factor x has the level 'off' twice",
+        ),
+        (
+            {"factors": {"set": ["a=-1", "a=1"]}, "baseline": {}},
+            "'a=-1' and 'a=1' would share a folder",
+        ),
+        (
+            {"factors": {"x": {"A": {}, "a": {}}}, "baseline": {}},
+            "'A' and 'a' would share a folder",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -181,7 +244,8 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -
 def test_every_cell_is_compared_with_the_baseline_at_its_own_level() -> None:
     made = resolved(select(matrix()))
     assert [(each.cell, each.baseline) for each in made.comparisons] == [
-        (f"rewriter-on.threads-{threads}", f"rewriter-off.threads-{threads}") for threads in (1, 16, 64)
+        (f"rewriter-on.threads-{threads}", f"rewriter-off.threads-{threads}")
+        for threads in (1, 16, 64)
     ]
     assert made.tests == 6
     assert (made.canary.cell, made.canary.baseline) == ("canary", "rewriter-off.threads-16")
@@ -190,8 +254,11 @@ def test_every_cell_is_compared_with_the_baseline_at_its_own_level() -> None:
 def test_only_leaves_levels_out_and_keeps_the_baseline() -> None:
     made = select(matrix(), "threads=1,64 rewriter=on")
     assert [cell.name for cell in made.cells] == [
-        "rewriter-off.threads-1", "rewriter-off.threads-64", "rewriter-on.threads-1", "rewriter-on.threads-64",
-    ]  # fmt: skip
+        "rewriter-off.threads-1",
+        "rewriter-off.threads-64",
+        "rewriter-on.threads-1",
+        "rewriter-on.threads-64",
+    ]
     assert made.left_out == {"threads": ["16"]}
 
 
@@ -199,27 +266,42 @@ PROXIES: dict[str, Any] = {
     "common": {"profile": "gr1@9.7"},
     "factors": {
         "proxy": {
-            "direct": {}, "proxysql": {"add": ["proxysql+multiplexing", "fast-forward"]}, "haproxy": {"add": "haproxy"},
+            "direct": {},
+            "proxysql": {"add": ["proxysql+multiplexing", "fast-forward"]},
+            "haproxy": {"add": "haproxy"},
         },
         "server": {"gr": {"profile": "gr3@9.7"}, "mariadb": {"profile": "mariadb@11.8"}},
         "threads": [1, 64],
     },
     "baseline": {"proxy": "direct"},
     "exclude": [{"proxy": "proxysql", "server": "mariadb", "threads": 64}],
-    "conditions": [{"where": {"proxy": "proxysql"}, "status": "Threads_connected", "at_most": 5, "because": "few"}],
-}  # fmt: skip
+    "conditions": [
+        {
+            "where": {"proxy": "proxysql"},
+            "status": "Threads_connected",
+            "at_most": 5,
+            "because": "few",
+        }
+    ],
+}
 
 
 def test_only_names_a_level_in_another_version() -> None:
-    made = select(matrix(**PROXIES), "proxy=proxysql,proxysql@2.7.2 server=gr@8.4,mariadb threads=64")
+    made = select(
+        matrix(**PROXIES), "proxy=proxysql,proxysql@2.7.2 server=gr@8.4,mariadb threads=64"
+    )
     assert {cell.change.expression for cell in made.cells} == {
-        "gr3@8.4", "gr3@8.4+proxysql+multiplexing+fast-forward", "gr3@8.4+proxysql@2.7.2+multiplexing+fast-forward",
+        "gr3@8.4",
+        "gr3@8.4+proxysql+multiplexing+fast-forward",
+        "gr3@8.4+proxysql@2.7.2+multiplexing+fast-forward",
         "mariadb@11.8",
-    }  # fmt: skip
+    }
     assert made.left_out == {"proxy": ["haproxy"], "server": ["gr"], "threads": ["1"]}
     versioned = next(cell for cell in made.cells if "proxysql@2.7.2" in cell.levels.values())
     assert versioned.name == "proxy-proxysql-2-7-2.server-gr-8-4.threads-64"
-    assert made.matrix.conditions_of(versioned) and ("gr" in str(comparisons_of(made.matrix, made.cells)))
+    assert made.matrix.conditions_of(versioned) and (
+        "gr" in str(comparisons_of(made.matrix, made.cells))
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,10 +370,15 @@ def test_an_expectation_does_not_change_the_plan() -> None:
         ([{**FLOOR, "between": [2, 1]}], "between: 2 is above 1"),
         ([{**FLOOR, "tolerance": -1}], "greater than or equal to 0"),
         ([FLOOR, {**FLOOR, "where": {"threads": 64}}], "two expectations of tps"),
-        ([{**FLOOR, "where": {"proxy": "proxysql", "server": "mariadb", "threads": 64}}], "no cell has these levels"),
+        (
+            [{**FLOOR, "where": {"proxy": "proxysql", "server": "mariadb", "threads": 64}}],
+            "no cell has these levels",
+        ),
     ],
 )
-def test_an_expectation_of_nothing_or_of_two_things_is_refused(expected: list[Any], message: str) -> None:
+def test_an_expectation_of_nothing_or_of_two_things_is_refused(
+    expected: list[Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         matrix(**PROXIES | {"expected": expected})
 

@@ -13,7 +13,15 @@ from sandbox.load.replica_catch_up import ReplicaCatchUp
 from sandbox.matrix import estimate
 from sandbox.matrix.dataset import needing_data
 from sandbox.matrix.definition import CANARY, Cell, Matrix
-from sandbox.matrix.estimate import TYPICAL, Typical, keeping_s, known_pace, load_s, overhead_s, runs_left
+from sandbox.matrix.estimate import (
+    TYPICAL,
+    Typical,
+    keeping_s,
+    known_pace,
+    load_s,
+    overhead_s,
+    runs_left,
+)
 from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.selection import Selection, select
 from sandbox.measure.bench import BenchRequest
@@ -37,7 +45,11 @@ def selection(depth: str = "slices", **factors: Any) -> Selection:
         "title": "X",
         "question": "What?",
         "common": {"profile": "mysql@9.7", "tables": 1, "rows": ROWS},
-        "factors": {"commits": {"relaxed": {}, "durable": {"add": "durable"}}, "threads": [1, 4], **factors},
+        "factors": {
+            "commits": {"relaxed": {}, "durable": {"add": "durable"}},
+            "threads": [1, 4],
+            **factors,
+        },
         "baseline": {"commits": "relaxed"},
         "depth": depth,
         "warmup": 1,
@@ -50,7 +62,10 @@ def load_of(cell: Cell, workload: str = "oltp_read_only") -> BenchRequest:
     """The load of a cell."""
     change = cell.change
     parameters = make_parameters(
-        threads=change.threads or 1, warmup_s=1, tables=change.tables or 1, rows_per_table=change.rows or 1
+        threads=change.threads or 1,
+        warmup_s=1,
+        tables=change.tables or 1,
+        rows_per_table=change.rows or 1,
     )
     return BenchRequest(find_workload(workload, WORKLOADS), parameters)
 
@@ -77,9 +92,16 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
 
 @pytest.mark.parametrize(
     ("topology", "servers", "lasts"),
-    [("single", 1, ELSE), ("galera", 3, TYPICAL["galera"]), ("gr", 3, TYPICAL["gr"]), ("gr", 1, TYPICAL["gr1"])],
+    [
+        ("single", 1, ELSE),
+        ("galera", 3, TYPICAL["galera"]),
+        ("gr", 3, TYPICAL["gr"]),
+        ("gr", 1, TYPICAL["gr1"]),
+    ],
 )
-def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str, servers: int, lasts: Typical) -> None:
+def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(
+    topology: str, servers: int, lasts: Typical
+) -> None:
     scenario = Scenario((FaultProfile(title="-", steps=[Step(at_s=10, fault="hang", for_s=20)]),))
 
     def trial_of(cell: Cell) -> BenchRequest | TrialRequest:
@@ -94,13 +116,17 @@ def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str, s
     plain_s = overhead_s(plain, runs_left(plain, 1))
     trials = sum(run.of.change.threads == 4 for run in left)
     a_trial = TrialRequest(find_workload("noop", WORKLOADS), make_parameters(), scenario=scenario)
-    assert 0 < trials < len(left) and load_s(made, left) == 10 * (len(left) - trials), "no clock ends a trial"
+    assert 0 < trials < len(left) and load_s(made, left) == 10 * (len(left) - trials), (
+        "no clock ends a trial"
+    )
     more_s = overhead_s(made, left) - plain_s
     assert more_s == pytest.approx(trials * trial_s(a_trial, lasts.trial))
     assert plain_s == pytest.approx(3 * lasts.start_s + len(left))
 
 
-def test_a_workload_that_ends_with_its_work_takes_its_typical_time_at_the_pace_of_the_host() -> None:
+def test_a_workload_that_ends_with_its_work_takes_its_typical_time_at_the_pace_of_the_host() -> (
+    None
+):
     catching_up = NamedWorkload("replica-catch-up", "", ReplicaCatchUp(transactions=30_000))
     made = resolved(selection(), lambda cell: replace(load_of(cell), workload=catching_up), 1)
     plain = resolved(selection(), load_of, 1)
@@ -112,7 +138,9 @@ def test_a_workload_that_ends_with_its_work_takes_its_typical_time_at_the_pace_o
 
 
 def test_threads_take_longer_to_connect_through_a_proxy() -> None:
-    direct, proxied = (resolved(selection(), load_of, 1, proxied=names) for names in ((), ("variant2",)))
+    direct, proxied = (
+        resolved(selection(), load_of, 1, proxied=names) for names in ((), ("variant2",))
+    )
     left = runs_left(direct, 1)
     assert overhead_s(proxied, left) - overhead_s(direct, left) == 2 * (1 + 4)
 
@@ -157,13 +185,21 @@ def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
 
 def test_the_pace_of_the_newest_whole_matrices_of_this_host_counts(tmp_path: Path) -> None:
     assert known_pace([], "here", trials=False) == 1
-    # The last one had ended before all of its load: less than nothing is no figure. The first is too long ago.
+    # The last one had ended before all of its load: less than nothing is no figure. The first is
+    # too long ago.
     here = [("here", spent) for spent in (900.0, 30.0, 90.0, 60.0, 60.0, 60.0)]
-    for second, (host, spent) in enumerate([*here, ("there", 10.0), ("here", None), ("here", -142.0)]):
+    for second, (host, spent) in enumerate(
+        [*here, ("there", 10.0), ("here", None), ("here", -142.0)]
+    ):
         made = resolved(selection(), load_of, 6, host_class=host)
         started = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
         manifest = Manifest(
-            kind="matrix", slug="x", profile="mysql", command=[], started_utc=started, matrix=matrix_part(made)
+            kind="matrix",
+            slug="x",
+            profile="mysql",
+            command=[],
+            started_utc=started,
+            matrix=matrix_part(made),
         )
         result = ResultFolder.create(tmp_path, manifest)
         if spent:

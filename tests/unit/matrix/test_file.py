@@ -35,8 +35,12 @@ def test_a_matrix_is_found_by_its_name_or_any_path(tmp_path: Path) -> None:
     assert read_matrix(path).name == "mine"
 
 
-@pytest.mark.parametrize(("word", "known"), [("mien", "did you mean 'mine'?"), (None, "known: mine")])
-def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | None, known: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "known"), [("mien", "did you mean 'mine'?"), (None, "known: mine")]
+)
+def test_a_name_that_there_is_none_of_is_refused(
+    tmp_path: Path, word: str | None, known: str
+) -> None:
     write(tmp_path, GOOD)
     with pytest.raises(SandboxError) as refused:
         matrix_path(word, [tmp_path])
@@ -46,24 +50,69 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key in a level; did you mean 'threads'?"),
-        ("    durable: {add: durable}", "    durable:\n      colour: red", 8, "there is no such key"),
+        (
+            "  threads: [1, 4]",
+            "  thraeds: [1, 4]",
+            8,
+            "there is no such key in a level; did you mean 'threads'?",
+        ),
+        (
+            "    durable: {add: durable}",
+            "    durable:\n      colour: red",
+            8,
+            "there is no such key",
+        ),
         ("{commits: relaxed}", "{commits: lax}", 9, "no level 'lax'; it has relaxed, durable"),
         ("question: Q?", "", 1, "question: field required"),
         ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key at the top level; "),
         ("  threads: [1, 4]", "  threads: [1, nought]", 8, "a whole number is expected"),
         ("title: T", "title: [", 2, "expected"),
         ("title: T", "title: T\nblocks: 201", 2, "blocks: at most 200 is expected"),
-        ("title: T", "title: T\nexclude:\n  - commits: durable\n  - {thread: 1}", 4, "there is no factor 'thread'"),
+        (
+            "title: T",
+            "title: T\nexclude:\n  - commits: durable\n  - {thread: 1}",
+            4,
+            "there is no factor 'thread'",
+        ),
         ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' appears twice"),
         ("[1, 4]", "[1, 4, 1]", 8, "factor threads has the level '1' twice"),
-        ("title: T", "title: T\nmetrics:\n  - tps\n  - latency_p95", 4, "did you mean 'latency_p95_ms'?"),
-        ("title: T", "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}", 3, "no metric 'tsp'; did you"),
-        ("title: T", "title: T\nexpected:\n  - {metric: tps, between: [1, 2], becuase: x}", 3, "mean 'because'?"),
-        ("  threads: [1, 4]", "  load: [idle, loaded]", 8, "load applies only to trials; no cell here has faults"),
-        ("    durable: {add: durable}", "    durable:\n      target: proxy", 8, "target applies only to trials; no"),
+        (
+            "title: T",
+            "title: T\nmetrics:\n  - tps\n  - latency_p95",
+            4,
+            "did you mean 'latency_p95_ms'?",
+        ),
+        (
+            "title: T",
+            "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}",
+            3,
+            "no metric 'tsp'; did you",
+        ),
+        (
+            "title: T",
+            "title: T\nexpected:\n  - {metric: tps, between: [1, 2], becuase: x}",
+            3,
+            "mean 'because'?",
+        ),
+        (
+            "  threads: [1, 4]",
+            "  load: [idle, loaded]",
+            8,
+            "load applies only to trials; no cell here has faults",
+        ),
+        (
+            "    durable: {add: durable}",
+            "    durable:\n      target: proxy",
+            8,
+            "target applies only to trials; no",
+        ),
         ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it appears twice"),
-        ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
+        (
+            "  threads: [1, 4]",
+            "  set:\n    - a=-1\n    - b=1\n    - a=1",
+            11,
+            "'a=-1' and 'a=1' would share a folder",
+        ),
     ],
 )
 def test_what_is_wrong_is_reported_with_file_and_line(
@@ -82,12 +131,48 @@ def test_what_is_wrong_is_reported_with_file_and_line(
     ("old", "new", "line", "message", "known"),
     [
         ("add: durable", "add: durabel", 7, "unknown term 'durabel'", "did you mean 'durable'?"),
-        ("add: durable", "add: durable@9.7", 7, "'durable' takes no count and no version", "only a component does"),
-        ("durable: {add: durable}", "durable:\n      add: [durable, pmm2]", 8, "'pmm' takes no count", "one of it"),
-        ("profile: mysql", "profile: mysql@9.77", 3, "no series for version '9.77'", "did you mean '9.7'?"),
-        ("profile: mysql", "profile: 'mysql+'", 3, "'' in 'mysql+' is not a term", "a term is name"),
-        ("{profile: mysql}", "\n  profile: mysql\n  set: a", 5, "'a' is not an assignment", "name=value"),
-        ("{profile: mysql}", "{profile: mysql, set: 'msyql:a=1'}", 3, "names no component", "did you mean 'mysql'?"),
+        (
+            "add: durable",
+            "add: durable@9.7",
+            7,
+            "'durable' takes no count and no version",
+            "only a component does",
+        ),
+        (
+            "durable: {add: durable}",
+            "durable:\n      add: [durable, pmm2]",
+            8,
+            "'pmm' takes no count",
+            "one of it",
+        ),
+        (
+            "profile: mysql",
+            "profile: mysql@9.77",
+            3,
+            "no series for version '9.77'",
+            "did you mean '9.7'?",
+        ),
+        (
+            "profile: mysql",
+            "profile: 'mysql+'",
+            3,
+            "'' in 'mysql+' is not a term",
+            "a term is name",
+        ),
+        (
+            "{profile: mysql}",
+            "\n  profile: mysql\n  set: a",
+            5,
+            "'a' is not an assignment",
+            "name=value",
+        ),
+        (
+            "{profile: mysql}",
+            "{profile: mysql, set: 'msyql:a=1'}",
+            3,
+            "names no component",
+            "did you mean 'mysql'?",
+        ),
     ],
 )
 def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
@@ -98,11 +183,16 @@ def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
         read_matrix(path)
     assert refused.value.what.startswith(f"{path}:{line}: ") and message in refused.value.what
     assert known in refused.value.known and refused.value.exit_code == 2
-    assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
+    assert (
+        refused.value.next_step
+        == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
+    )
 
 
 def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_path: Path) -> None:
-    text = GOOD.replace("add: durable", "add: [maxscale, replica2@8.4], set: 'replica1:a=1 mysql2:b=2'")
+    text = GOOD.replace(
+        "add: durable", "add: [maxscale, replica2@8.4], set: 'replica1:a=1 mysql2:b=2'"
+    )
     assert len(list(read_matrix(write(tmp_path, text)).all_cells())) == 4
 
 
@@ -118,16 +208,36 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
         ("  threads: [1, 4]", "  threads: [1, 20000]", 8, "THREADS=20000 is not valid"),
         ("add: durable", "cpus: abc", 7, "CPUS=abc is not a number of CPUs"),
         ("add: durable", "cpuset: 0-", 7, "cpuset: '0-' is not a valid list of CPUs"),
-        ("{add: durable}", "\n      add: proxysql\n      via: proxysq", 9, "via: 'proxysq' is not a node or term"),
-        ("{profile: mysql}", "\n  profile: mysql\n  via: reader", 5, "via: 'reader' is not a node or term"),
-        ("{profile: mysql}", "\n  profile: mysql\n  workload: tpc", 5, "there is no workload 'tpc'"),
+        (
+            "{add: durable}",
+            "\n      add: proxysql\n      via: proxysq",
+            9,
+            "via: 'proxysq' is not a node or term",
+        ),
+        (
+            "{profile: mysql}",
+            "\n  profile: mysql\n  via: reader",
+            5,
+            "via: 'reader' is not a node or term",
+        ),
+        (
+            "{profile: mysql}",
+            "\n  profile: mysql\n  workload: tpc",
+            5,
+            "there is no workload 'tpc'",
+        ),
         (
             "{profile: mysql}",
             "\n  options: {warehous: 2}\n  profile: mysql\n  workload: tpcc",
             4,
             "OPTIONS: this workload has no option 'warehous'",
         ),
-        ("{add: durable}", "{workload: noop, options: {a: 2}}", 7, "OPTIONS: this workload has no option 'a'"),
+        (
+            "{add: durable}",
+            "{workload: noop, options: {a: 2}}",
+            7,
+            "OPTIONS: this workload has no option 'a'",
+        ),
         (
             "  threads: [1, 4]",
             "  rows: [10, 20]\n  workload: [noop]",
@@ -143,7 +253,10 @@ def test_a_load_that_there_is_none_of_is_reported_with_file_and_line(
     with pytest.raises(SandboxError) as refused:
         cells_of_file(select(read_matrix(path)), path)
     assert refused.value.what.startswith(f"{path}:{line}: {message}")
-    assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
+    assert (
+        refused.value.next_step
+        == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
+    )
     assert refused.value.exit_code == 2
 
 
@@ -156,5 +269,7 @@ def test_a_file_that_is_not_there_or_no_mapping_is_refused(tmp_path: Path) -> No
 
 def test_a_load_beside_faults_is_no_mistake(tmp_path: Path) -> None:
     factors = "  fault:\n    none: {}\n    crash: {faults: hang}\n  load: [idle, loaded]"
-    text = GOOD.replace("  threads: [1, 4]", factors).replace("title: T", "title: T\ndepth: restart")
+    text = GOOD.replace("  threads: [1, 4]", factors).replace(
+        "title: T", "title: T\ndepth: restart"
+    )
     assert read_matrix(write(tmp_path, text)).factors["load"]

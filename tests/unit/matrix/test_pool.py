@@ -42,7 +42,9 @@ class MakerWithAll(DatasetMaker):
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        super().__init__("data", lambda _: None, self.notes.append, lambda: nullcontext(lambda _: None), Docker())
+        super().__init__(
+            "data", lambda _: None, self.notes.append, lambda: nullcontext(lambda _: None), Docker()
+        )
 
     def _ensure(self, dataset: Dataset) -> None:
         """It is there."""
@@ -67,16 +69,22 @@ def starter() -> StackStarter:
     return StackStarter(lambda: nullcontext(lambda _: None), Docker())
 
 
-def test_a_stack_that_cannot_be_restored_leaves_the_others_their_data(started: dict[str, UpOptions]) -> None:
+def test_a_stack_that_cannot_be_restored_leaves_the_others_their_data(
+    started: dict[str, UpOptions],
+) -> None:
     assert [each.name for each in (OLD, NEW, POOLED) if each.dataset] == ["variant2", "variant3"]
     stacks, maker = starter(), MakerWithAll()
     stacks.begin_alike([OLD, NEW, POOLED], maker)
     for each in (OLD, NEW, POOLED):
         stacks.up("x", each)
     keys = {profile: options.snapshot_key for profile, options in started.items()}
-    assert NEW.dataset and keys[NEW.request.profile] == keys[POOLED.request.profile] == NEW.dataset.key
+    assert (
+        NEW.dataset and keys[NEW.request.profile] == keys[POOLED.request.profile] == NEW.dataset.key
+    )
     assert keys[OLD.request.profile] is None and not started[OLD.request.profile].restore
-    assert maker.notes == ["cannot be restored, so started from scratch with its own data: mysql@5.6"]
+    assert maker.notes == [
+        "cannot be restored, so started from scratch with its own data: mysql@5.6"
+    ]
 
 
 def test_where_all_can_be_restored_nothing_is_said(started: dict[str, UpOptions]) -> None:
@@ -101,16 +109,22 @@ class Clinging(Engine):
         super().down(name)
         if name in self.here and self.failing:
             self.failing -= 1
-            raise MachineError(f"parts of the stack '{name}' cannot be removed", "x", "try: make down")
+            raise MachineError(
+                f"parts of the stack '{name}' cannot be removed", "x", "try: make down"
+            )
         self.here.discard(name)
 
 
 def pool_of(engine: Engine) -> StackPool:
     """Two stacks."""
-    return StackPool("m", dict.fromkeys(("one", "two"), PlanRequest("mysql@9.7")), engine.up, engine.down)
+    return StackPool(
+        "m", dict.fromkeys(("one", "two"), PlanRequest("mysql@9.7")), engine.up, engine.down
+    )
 
 
-def test_a_stack_that_could_not_be_removed_is_removed_before_the_next_start_and_at_the_end() -> None:
+def test_a_stack_that_could_not_be_removed_is_removed_before_the_next_start_and_at_the_end() -> (
+    None
+):
     engine = Clinging(failing=3)
     stacks = pool_of(engine)
     first = stacks.ready("one")
@@ -154,7 +168,9 @@ def test_only_failed_starts_in_a_row_give_a_stack_up() -> None:
 
 
 SHARED = Condition(status="Threads_connected", below_share_of_threads=0.5, because="not shared")
-GREW = Condition(status="Com_stmt_execute", take="increase", at_most=0, because="prepared statements were used")
+GREW = Condition(
+    status="Com_stmt_execute", take="increase", at_most=0, because="prepared statements were used"
+)
 
 
 def test_samples_meet_a_condition_or_say_what_they_are() -> None:
@@ -162,7 +178,9 @@ def test_samples_meet_a_condition_or_say_what_they_are() -> None:
     assert (met.name, met.verdict) == ("condition_Threads_connected", "pass")
     assert "is 23 (median), must be less than 32" in met.detail
     unmet = condition_met(SHARED, 64, {"a": [67, 67, 3]}, ["a"])
-    assert unmet.verdict == "fail" and unmet.detail.startswith("not shared: Threads_connected is 67 (median)")
+    assert unmet.verdict == "fail" and unmet.detail.startswith(
+        "not shared: Threads_connected is 67 (median)"
+    )
     assert condition_met(GREW, 1, {"a": [7, 7]}, ["a"]).verdict == "pass"
     assert condition_met(GREW, 1, {"a": [7, 8]}, ["a"]).verdict == "fail"
 
@@ -175,7 +193,9 @@ def test_what_was_not_sampled_is_not_proved(samples: dict[str, list[float]]) -> 
 
 def check(name: str, verdict_of_it: str) -> CheckRecord:
     """One check."""
-    return CheckRecord.model_validate({"name": name, "verdict": verdict_of_it, "detail": f"about {name}"})
+    return CheckRecord.model_validate(
+        {"name": name, "verdict": verdict_of_it, "detail": f"about {name}"}
+    )
 
 
 def test_an_unmet_condition_is_infra_error_unless_something_worse_explains_it() -> None:
@@ -183,11 +203,19 @@ def test_an_unmet_condition_is_infra_error_unless_something_worse_explains_it() 
     assert verdict(None, [unmet]) == ("infra_error", "about condition_Threads_connected")
     assert verdict("it broke", [unmet]) == ("failed", "it broke")
     assert verdict(None, [unmet, check("load_reached_server", "fail")])[0] == "failed"
-    assert verdict(None, [unmet, check("nodes_alive", "fail")]) == ("infra_error", "about nodes_alive")
+    assert verdict(None, [unmet, check("nodes_alive", "fail")]) == (
+        "infra_error",
+        "about nodes_alive",
+    )
 
 
 def test_a_stack_is_started_anew_unless_all_its_nodes_lived() -> None:
     lost = sample_record(status="infra_error", reason="x", checks=[check("nodes_alive", "fail")])
     unmet = sample_record(status="infra_error", reason="x", checks=[check("nodes_alive", "pass")])
     unasked = sample_record(status="infra_error", reason="x", checks=[])
-    assert [is_broken(each) for each in (lost, unmet, unasked, sample_record())] == [True, False, True, False]
+    assert [is_broken(each) for each in (lost, unmet, unasked, sample_record())] == [
+        True,
+        False,
+        True,
+        False,
+    ]

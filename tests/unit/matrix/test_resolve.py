@@ -1,4 +1,6 @@
-"""A matrix file resolved: stacks with the data that their levels want, what breaks in a cell, how many blocks."""
+"""A matrix file resolved: stacks with the data that their levels want, what breaks in a cell, how
+many blocks.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -83,7 +85,11 @@ def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
 ) -> None:
     monkeypatch.setattr(fit, "planned", knows("none"))
     with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
-        resolved(tmp_path, "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7, set: max_conections=5}}")
+        resolved(
+            tmp_path,
+            "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7, set:"
+            " max_conections=5}}",
+        )
     assert refused.value.exit_code is ExitCode.BAD_INPUT
     assert refused.value.what.startswith(f"{tmp_path}/data.yaml:6: SET: ")
 
@@ -94,7 +100,9 @@ def test_a_variable_that_came_with_a_version_skips_the_cells_of_the_others(
     monkeypatch.setattr(fit, "planned", knows("9.7"))
     path = tmp_path / "data.yaml"
     common = MATRIX.replace("rows: 1000}", "rows: 1000, set: max_conections=5}")
-    path.write_text(common.replace("FACTOR", "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7}}"))
+    path.write_text(
+        common.replace("FACTOR", "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7}}")
+    )
     skipped = resolve.resolve_file(read_matrix(path), path, None).skipped
     assert {cell.rpartition("-")[2] for cell in skipped} == {"old"}
     assert all("has no variable 'max_conections'" in reason for reason in skipped.values())
@@ -125,7 +133,7 @@ factors:
 baseline: {fault: none}
 metrics: [rto_ms]
 depth: restart
-"""
+"""  # noqa: E501
 
 
 def test_an_external_server_has_trials_in_a_matrix(tmp_path: Path) -> None:
@@ -133,20 +141,33 @@ def test_an_external_server_has_trials_in_a_matrix(tmp_path: Path) -> None:
     path.write_text(EXTERNAL.replace("ADDRESS", "mysql://app@db.example/shop"))
     made = resolve.resolve_file(read_matrix(path), path, None)
     assert not made.skipped and made.blocks == FEWEST_TRIALS
-    assert {each.request.external for each in made.stacks.values()} == {"mysql://app@db.example/shop"}
-    assert all(each.plan and each.plan.groups[0].external and each.dataset is None for each in made.stacks.values())
+    assert {each.request.external for each in made.stacks.values()} == {
+        "mysql://app@db.example/shop"
+    }
+    assert all(
+        each.plan and each.plan.groups[0].external and each.dataset is None
+        for each in made.stacks.values()
+    )
     (step,) = trials_of(made)["fault-read-only"].schedule.steps
-    assert (step.fault, step.target, step.options["statement"]) == ("sql", "writer", "SET GLOBAL read_only = 1")
+    assert (step.fault, step.target, step.options["statement"]) == (
+        "sql",
+        "writer",
+        "SET GLOBAL read_only = 1",
+    )
 
 
 @pytest.mark.parametrize("address", ["db.example", "mysql://app:S3cret@db.example/shop"])
-def test_an_address_that_is_not_valid_is_refused_with_its_line(tmp_path: Path, address: str) -> None:
+def test_an_address_that_is_not_valid_is_refused_with_its_line(
+    tmp_path: Path, address: str
+) -> None:
     path = tmp_path / "managed.yaml"
     path.write_text(EXTERNAL.replace("ADDRESS", address))
     with pytest.raises(SandboxError) as refused:
         resolve.resolve_file(read_matrix(path), path, None)
     assert refused.value.what.startswith(f"{path}:3: EXTERNAL=")
-    assert refused.value.exit_code is ExitCode.BAD_INPUT and "S3cret" not in " ".join(refused.value.lines())
+    assert refused.value.exit_code is ExitCode.BAD_INPUT and "S3cret" not in " ".join(
+        refused.value.lines()
+    )
 
 
 FAULTS = """\
@@ -178,7 +199,9 @@ def failover(tmp_path: Path, old: str = "", new: str = "") -> ResolvedMatrix:
 
 def trials_of(made: ResolvedMatrix) -> dict[str, TrialRequest]:
     """The trials among the loads, by cell."""
-    return {name: cell.load for name, cell in made.cells.items() if isinstance(cell.load, TrialRequest)}
+    return {
+        name: cell.load for name, cell in made.cells.items() if isinstance(cell.load, TrialRequest)
+    }
 
 
 def test_what_breaks_in_a_cell_is_a_schedule(tmp_path: Path) -> None:
@@ -190,15 +213,22 @@ def test_what_breaks_in_a_cell_is_a_schedule(tmp_path: Path) -> None:
 
 
 def test_the_writes_of_a_probe_are_transactions_where_a_level_says_so(tmp_path: Path) -> None:
-    made = failover(tmp_path, "  load: [idle, loaded]", "  write: {alone: {}, transaction: {transaction: true}}")
+    made = failover(
+        tmp_path, "  load: [idle, loaded]", "  write: {alone: {}, transaction: {transaction: true}}"
+    )
     asked = {name: trial.transaction for name, trial in trials_of(made).items()}
     assert not asked["fault-crash.write-alone"] and asked["fault-crash.write-transaction"]
 
 
-LOAD, ROWS = "  load: [idle, loaded]\n", "tables: 1, rows: 1000, threads: 4, workload: oltp_read_only"
+LOAD, ROWS = (
+    "  load: [idle, loaded]\n",
+    "tables: 1, rows: 1000, threads: 4, workload: oltp_read_only",
+)
 
 
-def test_the_workload_runs_only_beside_a_loaded_probe_but_its_data_is_there_for_both(tmp_path: Path) -> None:
+def test_the_workload_runs_only_beside_a_loaded_probe_but_its_data_is_there_for_both(
+    tmp_path: Path,
+) -> None:
     made = failover(tmp_path)
     idle, loaded = (trials_of(made)[f"fault-crash.load-{load}"] for load in ("idle", "loaded"))
     assert not idle.has_load and loaded.has_load
@@ -226,7 +256,10 @@ def test_an_idle_trial_has_the_data_of_its_cell_or_of_the_loaded_ones(
     assert not idle.has_load and (idle.data_need.rows if idle.data_need else None) == rows
 
 
-DELAYED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    delay: {faults: high-latency}")
+DELAYED = (
+    "crash: {faults: server-crash}",
+    "crash: {faults: server-crash}\n    delay: {faults: high-latency}",
+)
 
 
 def on_an_engine(monkeypatch: pytest.MonkeyPatch, asked: Callable[[], Mapping[str, str]]) -> None:
@@ -234,7 +267,10 @@ def on_an_engine(monkeypatch: pytest.MonkeyPatch, asked: Callable[[], Mapping[st
 
     def here(request: PlanRequest) -> Plan:
         plan = offline_plan(request)
-        return replace(plan, nodes=tuple(replace(n, choice=replace(n.choice, source="local")) for n in plan.nodes))
+        return replace(
+            plan,
+            nodes=tuple(replace(n, choice=replace(n.choice, source="local")) for n in plan.nodes),
+        )
 
     monkeypatch.setattr(fit, "planned", here)
     monkeypatch.setattr(fit, "lacking", lambda docker, image, owner: asked())
@@ -244,23 +280,42 @@ def test_a_fault_that_the_kernel_cannot_have_is_skipped_before_a_stack_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_an_engine(monkeypatch, lambda: {"netem": "Specified qdisc kind is unknown."})
-    reason = "the fault delay is skipped: the engine's kernel has no netem: Specified qdisc kind is unknown."
+    reason = (
+        "the fault delay is skipped: the engine's kernel has no netem: Specified qdisc kind is"
+        " unknown."
+    )
     assert failover(tmp_path, *DELAYED).skipped == dict.fromkeys(
         ("fault-delay.load-idle", "fault-delay.load-loaded"), reason
     )
 
 
 AIMED = (
-    ("aim: {faults: hang, target: proxy}", "the stack has no target 'proxy': its group has no proxy"),
-    ("aim: {faults: server-crash, target: proxy, add: haproxy}", "the fault server-crash cannot hit haproxy1: "),
-    ("aim: {faults: hang, target: minority}", "the stack has no target 'minority': a minority needs three"),
-    ("aim: {faults: [{at: 9s, action: switchover, target: majority}]}", "the stack has no target 'majority'"),
+    (
+        "aim: {faults: hang, target: proxy}",
+        "the stack has no target 'proxy': its group has no proxy",
+    ),
+    (
+        "aim: {faults: server-crash, target: proxy, add: haproxy}",
+        "the fault server-crash cannot hit haproxy1: ",
+    ),
+    (
+        "aim: {faults: hang, target: minority}",
+        "the stack has no target 'minority': a minority needs three",
+    ),
+    (
+        "aim: {faults: [{at: 9s, action: switchover, target: majority}]}",
+        "the stack has no target 'majority'",
+    ),
 )
 
 
 @pytest.mark.parametrize(("level", "reason"), AIMED)
-def test_a_target_that_the_stack_never_has_is_skipped_before_it_starts(tmp_path: Path, level: str, reason: str) -> None:
-    found = failover(tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level).skipped
+def test_a_target_that_the_stack_never_has_is_skipped_before_it_starts(
+    tmp_path: Path, level: str, reason: str
+) -> None:
+    found = failover(
+        tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level
+    ).skipped
     assert found.keys() == {"fault-aim.load-idle", "fault-aim.load-loaded"}
     assert all(each.startswith(reason) for each in found.values())
 
@@ -273,26 +328,51 @@ def test_a_target_that_the_stack_never_has_is_skipped_before_it_starts(tmp_path:
         ("aim:\n      faults: [server-crash, {named: hang, target: client1}]", 8, "client1"),
     ],
 )
-def test_a_target_that_no_stack_has_is_reported_with_its_line(tmp_path: Path, level: str, line: int, word: str) -> None:
+def test_a_target_that_no_stack_has_is_reported_with_its_line(
+    tmp_path: Path, level: str, line: int, word: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
-        failover(tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level)
+        failover(
+            tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level
+        )
     file = tmp_path / "failover.yaml"
-    assert refused.value.what == f"{file}:{line}: target: '{word}' is not a node or term of any stack"
+    assert (
+        refused.value.what == f"{file}:{line}: target: '{word}' is not a node or term of any stack"
+    )
 
 
-def test_every_target_that_may_be_drawn_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = "title: R\nrandom: {faults: [hang], targets: [writer, proxy], count: 1, every: 20s, for: 5s}\n"
+def test_every_target_that_may_be_drawn_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = (
+        "title: R\nrandom: {faults: [hang], targets: [writer, proxy], count: 1, every: 20s, for:"
+        " 5s}\n"
+    )
     (tmp_path / "drawn.yaml").write_text(drawn)
     monkeypatch.setattr(
-        loads, "scenario_of", lambda faults, target=None: scenario_of(faults, target, [*FAULT_FOLDERS, tmp_path])
+        loads,
+        "scenario_of",
+        lambda faults, target=None: scenario_of(faults, target, [*FAULT_FOLDERS, tmp_path]),
     )
-    with_drawn = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    drawn: {faults: drawn}")
-    assert failover(tmp_path, *with_drawn).skipped.keys() == {"fault-drawn.load-idle", "fault-drawn.load-loaded"}
-    with_proxy = (with_drawn[0], with_drawn[1].replace("faults: drawn", "faults: drawn, add: haproxy"))
+    with_drawn = (
+        "crash: {faults: server-crash}",
+        "crash: {faults: server-crash}\n    drawn: {faults: drawn}",
+    )
+    assert failover(tmp_path, *with_drawn).skipped.keys() == {
+        "fault-drawn.load-idle",
+        "fault-drawn.load-loaded",
+    }
+    with_proxy = (
+        with_drawn[0],
+        with_drawn[1].replace("faults: drawn", "faults: drawn, add: haproxy"),
+    )
     assert not failover(tmp_path, *with_proxy).skipped
 
 
-SKEWED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    skew: {faults: clock-skew}")
+SKEWED = (
+    "crash: {faults: server-crash}",
+    "crash: {faults: server-crash}\n    skew: {faults: clock-skew}",
+)
 
 
 def test_a_fault_without_its_setting_is_skipped_before_a_stack_starts(
@@ -307,7 +387,9 @@ def test_a_fault_without_its_setting_is_skipped_before_a_stack_starts(
     assert not failover(tmp_path, *with_it).skipped
 
 
-def test_a_kernel_that_cannot_be_asked_skips_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_asked_skips_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused() -> Mapping[str, str]:
         raise MachineError("docker run failed", "no space left", "try: make doctor")
 
@@ -321,7 +403,9 @@ def test_the_kernel_is_not_asked_without_the_image_or_a_fault_that_needs_it(
     monkeypatch.setattr(fit, "lacking", lambda *_: pytest.fail("it has no image"))
     assert not failover(tmp_path, *DELAYED).skipped
     on_an_engine(monkeypatch, lambda: pytest.fail("nothing needs it"))
-    assert not failover(tmp_path, "fault: partition, for: 5s, away_from: servers", "fault: hang, for: 5s").skipped
+    assert not failover(
+        tmp_path, "fault: partition, for: 5s, away_from: servers", "fault: hang, for: 5s"
+    ).skipped
 
 
 def test_a_factor_that_only_a_load_would_use_is_refused_where_none_runs(tmp_path: Path) -> None:
@@ -329,16 +413,23 @@ def test_a_factor_that_only_a_load_would_use_is_refused_where_none_runs(tmp_path
         failover(tmp_path, LOAD, "  dist: [uniform, pareto]\n")
 
 
-def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(
+    tmp_path: Path,
+) -> None:
     made = resolved(tmp_path, "workload: {plain: {}, replayed: {workload: replica-catch-up}}")
     reasons = {name.rpartition(".")[2]: reason for name, reason in made.skipped.items()}
     assert reasons.keys() == {"workload-replayed"} and len(made.skipped) == 2
-    assert reasons["workload-replayed"].startswith("the workload replica-catch-up needs a replica: mysql@9.7+")
+    assert reasons["workload-replayed"].startswith(
+        "the workload replica-catch-up needs a replica: mysql@9.7+"
+    )
 
 
 def test_each_cell_with_a_fault_has_a_stack_and_ten_trials(tmp_path: Path) -> None:
     made = failover(tmp_path)
-    assert len({cell.stack for cell in made.cells.values()}) == 6 and set(made.stacks) >= {"variant6", "canary"}
+    assert len({cell.stack for cell in made.cells.values()}) == 6 and set(made.stacks) >= {
+        "variant6",
+        "canary",
+    }
     assert made.blocks == FEWEST_TRIALS == 10
     assert failover(tmp_path, "depth: restart", "depth: restart\nblocks: 6").blocks == 6
 
@@ -357,7 +448,12 @@ def test_without_a_fault_blocks_are_as_many_as_a_difference_needs(tmp_path: Path
             6,
             "the workload replica-catch-up cannot be the load of a trial",
         ),
-        ("workload: oltp_read_only", "workload: bank", 6, "the workload bank cannot be the load of a trial"),
+        (
+            "workload: oltp_read_only",
+            "workload: bank",
+            6,
+            "the workload bank cannot be the load of a trial",
+        ),
         ("after_s: 3", "aftr_s: 3", 9, "these faults are no schedule: steps.0.aftr_s"),
         ("for: 5s", "for: 5", 9, "these faults are no schedule: steps.0.for"),
     ],

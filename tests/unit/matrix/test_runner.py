@@ -1,4 +1,6 @@
-"""A matrix from start to end on stacks without Docker: complete, resumed, skipped, a gate, its overhead."""
+"""A matrix from start to end on stacks without Docker: complete, resumed, skipped, a gate, its
+overhead.
+"""
 
 from pathlib import Path
 
@@ -24,8 +26,12 @@ def test_every_cell_of_every_block_leaves_a_record(tmp_path: Path) -> None:
     assert len(result.manifest.runs) == 2 * 5 and result.manifest.ended_utc
     assert {record.status for record in records(result)} == {"ok"}
     assert {record.cell for record in records(result)} == {
-        "canary", "rewriter-off.threads-4", "rewriter-off.threads-8", "rewriter-on.threads-4", "rewriter-on.threads-8",
-    }  # fmt: skip
+        "canary",
+        "rewriter-off.threads-4",
+        "rewriter-off.threads-8",
+        "rewriter-on.threads-4",
+        "rewriter-on.threads-8",
+    }
     advances = [event for event in events if isinstance(event, Advance)]
     assert [event.done for event in advances] == list(range(10)) and advances[-1].runs == 10
     assert (tmp_path / "latest").resolve() == result.path
@@ -39,7 +45,9 @@ def test_variants_of_a_block_draw_the_same_rows_and_blocks_others(tmp_path: Path
 
 def test_the_machine_is_looked_at_before_each_block(tmp_path: Path) -> None:
     result, _ = run(tmp_path, Engine())
-    assert result.manifest.matrix and [check.block for check in result.manifest.matrix.host_checks] == [1, 2]
+    assert result.manifest.matrix and [
+        check.block for check in result.manifest.matrix.host_checks
+    ] == [1, 2]
 
 
 def test_slices_keep_all_stacks_up_and_nothing_is_left(tmp_path: Path) -> None:
@@ -87,7 +95,9 @@ def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
 ) -> None:
     late, ran, engine = times, list[str](), Engine()
 
-    def execute(opened: BenchRun, procedure: Procedure[BenchRequest, BenchRun], result: ResultFolder) -> Record:
+    def execute(
+        opened: BenchRun, procedure: Procedure[BenchRequest, BenchRun], result: ResultFolder
+    ) -> Record:
         nonlocal late
         record = carry_out(opened, procedure, result)
         ran.append(f"{record.cell}.{record.block}")
@@ -105,16 +115,32 @@ def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
     statuses = {entry.run: entry.status for entry in result.manifest.runs}
     assert len(statuses) == len(result.manifest.runs) == 10
     assert statuses[ran[0]] == ("ok" if times == 1 else "infra_error")
-    assert [event.done for event in events if isinstance(event, Advance)] == [0, 0, 1, 2, 3, 4, *range(5, 10)]
+    assert [event.done for event in events if isinstance(event, Advance)] == [
+        0,
+        0,
+        1,
+        2,
+        3,
+        4,
+        *range(5, 10),
+    ]
     repeated = [event for event in events if isinstance(event, Progress) and event.step == "repeat"]
-    assert [event.text for event in repeated] == [f"{ran[0].rpartition('.')[0]}, last in its block: it was late"]
+    assert [event.text for event in repeated] == [
+        f"{ran[0].rpartition('.')[0]}, last in its block: it was late"
+    ]
 
 
 def test_another_plan_another_host_or_new_begins_afresh(tmp_path: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    for changed in ({}, {"host_class": "there"}, {"selection": selection("restart")}, {"blocks": 3}, {"seed": 5}):
+    for changed in (
+        {},
+        {"host_class": "there"},
+        {"selection": selection("restart")},
+        {"blocks": 3},
+        {"seed": 5},
+    ):
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path, Engine(on_load=interrupt), **changed)
     assert len(list(tmp_path.glob("2*"))) == 5
@@ -137,7 +163,9 @@ def test_a_cell_that_cannot_run_is_skipped_with_the_reason(tmp_path: Path) -> No
     result, _ = run(tmp_path, engine, skipped=skipped)
     assert len(records(result)) == 2 * 3 and "up m-variant2" not in engine.done
     assert result.manifest.matrix
-    assert {cell.name: cell.skipped for cell in result.manifest.matrix.cells if cell.skipped} == skipped
+    assert {
+        cell.name: cell.skipped for cell in result.manifest.matrix.cells if cell.skipped
+    } == skipped
 
 
 def test_a_stack_that_does_not_come_up_is_no_result_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -145,7 +173,9 @@ def test_a_stack_that_does_not_come_up_is_no_result_and_the_rest_goes_on(tmp_pat
     result, _ = run(tmp_path, engine)
     by_status = {(record.cell.split(".")[0], record.status) for record in records(result)}
     assert by_status == {("rewriter-off", "ok"), ("canary", "ok"), ("rewriter-on", "infra_error")}
-    assert "is not ready" in next(r.reason or "" for r in records(result) if r.status == "infra_error")
+    assert "is not ready" in next(
+        r.reason or "" for r in records(result) if r.status == "infra_error"
+    )
     assert engine.done.count("up m-variant2") == 3, "given up after the third time"
 
 
@@ -159,7 +189,9 @@ def test_a_gate_throws_its_first_block_away(tmp_path: Path) -> None:
     assert next(event for event in events if isinstance(event, Advance)).runs == 15
 
 
-def test_a_gate_adds_blocks_on_the_same_stacks_in_the_order_that_more_blocks_would_have_had(tmp_path: Path) -> None:
+def test_a_gate_adds_blocks_on_the_same_stacks_in_the_order_that_more_blocks_would_have_had(
+    tmp_path: Path,
+) -> None:
     asked: list[int] = []
 
     def gate(found: ResultFolder) -> int:

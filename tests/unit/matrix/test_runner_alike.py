@@ -1,4 +1,6 @@
-"""Variants of a matrix are held against that of their own baseline, however the matrix was started."""
+"""Variants of a matrix are held against that of their own baseline, however the matrix was
+started.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +35,9 @@ def test_variants_that_differ_in_what_nobody_asked_for_fail(tmp_path: Path) -> N
     assert statuses == {("rewriter-off", "ok"), ("canary", "ok"), ("rewriter-on", "failed")}
     failed = next(record for record in records(result) if record.status == "failed")
     assert failed.reason and f"{name} is 2, the baseline has 1" in failed.reason
-    asked, _ = run(tmp_path / "asked", Unlike(), blocks=3, planned={**alike, "variant2": {name: "2"}})
+    asked, _ = run(
+        tmp_path / "asked", Unlike(), blocks=3, planned={**alike, "variant2": {name: "2"}}
+    )
     assert {record.status for record in records(asked)} == {"ok"}
 
 
@@ -61,7 +65,9 @@ def test_each_variant_is_held_against_that_of_its_own_baseline(tmp_path: Path, s
     plan = select(Matrix.model_validate(data))
     made = resolved(plan)
     assert made.canary_of.levels["pair"] == "a"
-    variant_of = {(cell.levels["rewriter"], cell.levels["pair"]): cell.stack for cell in made.cells.values()}
+    variant_of = {
+        (cell.levels["rewriter"], cell.levels["pair"]): cell.stack for cell in made.cells.values()
+    }
     planned = {variant: {FLUSH: "1"} for variant in [*variant_of.values(), "canary"]}
     engine = Saying(said={f"m-{variant_of['off', 'b']}": {FLUSH: "2"}})
     result, _ = run(tmp_path, engine, blocks=1, selection=plan, planned=planned, seed=seed)
@@ -71,8 +77,12 @@ def test_each_variant_is_held_against_that_of_its_own_baseline(tmp_path: Path, s
 
 def test_a_baseline_of_an_earlier_start_is_what_the_rest_is_held_against(tmp_path: Path) -> None:
     plan = selection("restart")
-    orders = {seed: [run.stack for run in schedule(resolved(plan), 1, seed)] for seed in range(1, 50)}
-    seed = next(seed for seed, order in orders.items() if order.index("variant1") < order.index("variant2"))
+    orders = {
+        seed: [run.stack for run in schedule(resolved(plan), 1, seed)] for seed in range(1, 50)
+    }
+    seed = next(
+        seed for seed, order in orders.items() if order.index("variant1") < order.index("variant2")
+    )
     planned = {variant: {FLUSH: "1"} for variant in ("variant1", "variant2", "canary")}
     given: dict[str, Any] = {"blocks": 1, "selection": plan, "planned": planned, "seed": seed}
     engine = Engine()
@@ -97,5 +107,9 @@ def test_a_baseline_that_says_otherwise_when_it_is_started_anew_fails(tmp_path: 
 
     planned = {variant: {FLUSH: "1"} for variant in ("variant1", "variant2", "canary")}
     result, _ = run(tmp_path, Changing(), selection=selection("restart"), planned=planned)
-    failed = {(record.cell.split(".")[0], record.block) for record in records(result) if record.status == "failed"}
+    failed = {
+        (record.cell.split(".")[0], record.block)
+        for record in records(result)
+        if record.status == "failed"
+    }
     assert failed == {("rewriter-off", 2)}

@@ -16,12 +16,16 @@ from unit.fake_stack import FakeStack
 from unit.matrix.small_matrix import Engine, records, run, selection
 
 
-def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(tmp_path: Path) -> None:
+def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(
+    tmp_path: Path,
+) -> None:
     class Broken(Engine):
         def up(self, name: str, request: PlanRequest) -> RunningStack:
             if name == "m-variant2":
                 self.done.append(f"up {name}")
-                raise NotReadyError("mysql1", "does not run: exited (1)", ("[ERROR] unknown variable",), " NAME=m")
+                raise NotReadyError(
+                    "mysql1", "does not run: exited (1)", ("[ERROR] unknown variable",), " NAME=m"
+                )
             return super().up(name, request)
 
     engine = Broken()
@@ -57,7 +61,9 @@ def test_a_gate_ends_at_the_first_server_that_dies(tmp_path: Path) -> None:
     assert loads.count("m-variant2") == 3
 
 
-def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_variant_is_started_anew(tmp_path: Path) -> None:
+def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_variant_is_started_anew(
+    tmp_path: Path,
+) -> None:
     class Mortal(Engine):
         def up(self, name: str, request: PlanRequest) -> RunningStack:
             stack = super().up(name, request)
@@ -88,12 +94,17 @@ def test_a_host_check_that_does_not_end_costs_one_run_and_is_made_again(tmp_path
     result, _ = run(tmp_path, Engine(), host_check=host_check)
     statuses = [record.status for record in records(result)]
     assert statuses == ["infra_error", *["ok"] * 9] and result.manifest.ended_utc
-    assert records(result)[0].reason == "the host check did not end: docker exec did not end within 60.0 s"
+    assert (
+        records(result)[0].reason
+        == "the host check did not end: docker exec did not end within 60.0 s"
+    )
     part = result.manifest.matrix
     assert part and [check.block for check in part.host_checks] == [1, 2] and len(checks) == 3
 
 
-def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_goes_on(tmp_path: Path) -> None:
+def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_goes_on(
+    tmp_path: Path,
+) -> None:
     class Gone(Engine):
         gone = False
 
@@ -120,7 +131,9 @@ def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_go
 
 @dataclass
 class Leaving(Engine):
-    """It stops to answer when a stack is brought up or removed for the n-th time; whatever it is asked then fails."""
+    """It stops to answer when a stack is brought up or removed for the n-th time; whatever it is
+    asked then fails.
+    """
 
     verb: str = "up"
     nth: int = 1
@@ -142,9 +155,10 @@ class Leaving(Engine):
 
 
 @pytest.mark.parametrize(
-    ("depth", "verb", "nth", "saved"), [("restart", "up", 2, 1), ("restart", "down", 3 + 2, 1), ("slices", "up", 2, 0)]
+    ("depth", "verb", "nth", "saved"),
+    [("restart", "up", 2, 1), ("restart", "down", 3 + 2, 1), ("slices", "up", 2, 0)],
 )
-def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_start_runs_what_is_missing(
+def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_start_runs_what_is_missing(  # noqa: E501
     tmp_path: Path, depth: str, verb: str, nth: int, saved: int
 ) -> None:
     """At ``restart`` three variants are cleared away before the first stack is removed."""
@@ -194,7 +208,9 @@ def test_a_run_whose_warm_up_the_engine_has_cut_short_is_run_again(tmp_path: Pat
         run(tmp_path, Gone())
     (lost,) = records(ResultFolder(next(iter(tmp_path.glob("2*")))))
     assert lost.status == "infra_error"
-    assert str(lost.reason).startswith("the Docker engine does not answer: x; then: during the warm-up")
+    assert str(lost.reason).startswith(
+        "the Docker engine does not answer: x; then: during the warm-up"
+    )
     result, events = run(tmp_path, Engine())
     assert next(event for event in events if isinstance(event, Advance)).done == 0
     assert [record.status for record in records(result)] == ["ok"] * 10

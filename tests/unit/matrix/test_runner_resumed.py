@@ -44,7 +44,9 @@ def judged(result: ResultFolder) -> Sequence[Verdict]:
 def test_a_cell_that_can_run_by_now_is_compared_as_any_other(tmp_path: Path) -> None:
     first = interrupted(tmp_path, 4, skipped=SKIPPED)
     result, events = run(tmp_path, Engine())
-    assert result.path == first.path and [record.status for record in records(result)] == ["ok"] * 10
+    assert (
+        result.path == first.path and [record.status for record in records(result)] == ["ok"] * 10
+    )
     assert [event.done for event in events if isinstance(event, Advance)] == list(range(4, 10))
     part = result.manifest.matrix
     assert part and not any(cell.skipped for cell in part.cells)
@@ -57,17 +59,27 @@ def test_runs_of_a_cell_that_can_run_no_more_count_and_those_it_lacks_have_the_r
 ) -> None:
     first = interrupted(tmp_path, 5)
     monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
-    expected = estimate.estimate(resolved(selection(), load_of, skipped=SKIPPED), tmp_path, Docker(), lambda _: None)
+    expected = estimate.estimate(
+        resolved(selection(), load_of, skipped=SKIPPED), tmp_path, Docker(), lambda _: None
+    )
     assert expected.resumes == (first.path.name, 3), "of the six runs that can run here"
     result, events = run(tmp_path, Engine(), skipped=SKIPPED)
     assert result.path == first.path
-    assert [(each.done, each.runs) for each in events if isinstance(each, Advance)] == [(done, 6) for done in (3, 4, 5)]
-    reasons = {f"{each.cell}.{each.block}": each.reason for each in records(result) if each.status != "ok"}
+    assert [(each.done, each.runs) for each in events if isinstance(each, Advance)] == [
+        (done, 6) for done in (3, 4, 5)
+    ]
+    reasons = {
+        f"{each.cell}.{each.block}": each.reason for each in records(result) if each.status != "ok"
+    }
     reason = "its cell cannot run here any more: not available here: x:1"
     assert reasons == {f"{cell}.2": reason for cell in SKIPPED}
     part = result.manifest.matrix
     assert part and not any(cell.skipped for cell in part.cells)
-    found = {each.cell: (each.judgement.effect.blocks, each.missing) for each in judged(result) if each.judgement}
+    found = {
+        each.cell: (each.judgement.effect.blocks, each.missing)
+        for each in judged(result)
+        if each.judgement
+    }
     assert found == dict.fromkeys(SKIPPED, (1, 1))
     (line,) = lost_runs(part, records(result))
     assert line.endswith(reason)
@@ -81,7 +93,9 @@ def test_a_cell_that_has_not_run_and_cannot_now_is_skipped(tmp_path: Path) -> No
     assert {cell.name: cell.skipped for cell in part.cells if cell.skipped} == SKIPPED
 
 
-def test_what_a_stack_was_started_with_stays_known_when_it_can_be_planned_no_more(tmp_path: Path) -> None:
+def test_what_a_stack_was_started_with_stays_known_when_it_can_be_planned_no_more(
+    tmp_path: Path,
+) -> None:
     planned = {"variant2": {"innodb_flush_log_at_trx_commit": "2"}}
     first = interrupted(tmp_path, 5, planned=planned)
     asked = resolved(selection(), load_of, skipped=SKIPPED)

@@ -63,10 +63,13 @@ def test_the_canary_is_the_baseline_on_a_stack_of_its_own() -> None:
 
 @pytest.mark.parametrize("depth", ["slices", "restart"])
 def test_no_place_in_a_block_belongs_to_a_stack(depth: str) -> None:
-    """Each stack comes first about as often as the others: an order that favours one would be a bias."""
+    """Each stack comes first about as often as the others: an order that favours one would be a
+    bias.
+    """
     made = small(depth)
     first = Counter(schedule(made, 1, seed)[0].stack for seed in range(1, 1201))
-    # Slices: two levels have two stacks, the middle one has three, so a stack is first in 2/3 · 1/2 + 1/3 · 1/3.
+    # Slices: two levels have two stacks, the middle one has three, so a stack is first in 2/3 · 1/2
+    # + 1/3 · 1/3.
     shares = {"restart": (1 / 3, 1 / 3, 1 / 3), "slices": (4 / 9, 4 / 9, 1 / 9)}[depth]
     for stack, share in zip(("variant1", "variant2", "canary"), shares, strict=True):
         assert abs(first[stack] - 1200 * share) < 80

@@ -30,16 +30,41 @@ def test_a_against_a_has_a_server_for_each_variant() -> None:
 
 
 def test_each_side_has_what_it_was_given() -> None:
-    head = Change(profile="mysql@8.4", image="sha256:1", set=["max_connections=9", "x=1"], cpus="0.5", memory="1g")
-    base, changed = (cell.change for cell in smoke(Change(profile="mysql@9.7"), head).cells.values())
-    assert (base.profile, base.image, base.set, base.cpus, base.memory) == ("mysql@9.7", None, [], None, None)
-    assert (changed.profile, changed.image, changed.cpus, changed.memory) == ("mysql@8.4", "sha256:1", "0.5", "1g")
+    head = Change(
+        profile="mysql@8.4",
+        image="sha256:1",
+        set=["max_connections=9", "x=1"],
+        cpus="0.5",
+        memory="1g",
+    )
+    base, changed = (
+        cell.change for cell in smoke(Change(profile="mysql@9.7"), head).cells.values()
+    )
+    assert (base.profile, base.image, base.set, base.cpus, base.memory) == (
+        "mysql@9.7",
+        None,
+        [],
+        None,
+        None,
+    )
+    assert (changed.profile, changed.image, changed.cpus, changed.memory) == (
+        "mysql@8.4",
+        "sha256:1",
+        "0.5",
+        "1g",
+    )
     assert changed.set == ["max_connections=9", "x=1"]
-    assert (base.threads, base.rows, base.workload) == (changed.threads, changed.rows, changed.workload)
+    assert (base.threads, base.rows, base.workload) == (
+        changed.threads,
+        changed.rows,
+        changed.workload,
+    )
 
 
 def test_the_head_alone_is_compared_by_what_decides_and_what_is_shown() -> None:
     made = smoke(Change(profile="mysql"), Change(profile="mysql"))
     assert made.matrix.depth == "slices" and made.matrix.metrics == list(SMOKE_METRICS)
-    assert [(each.cell, each.baseline) for each in made.comparisons] == [("variant-head", "variant-base")]
+    assert [(each.cell, each.baseline) for each in made.comparisons] == [
+        ("variant-head", "variant-base")
+    ]
     assert set(LARGEST_MARGIN) < set(SMOKE_METRICS)

@@ -11,7 +11,15 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.load.common.registry import NamedWorkload, find_workload, own_workload
-from sandbox.load.common.workload import Event, Outcome, Parameters, Phase, Progress, Second, Session
+from sandbox.load.common.workload import (
+    Event,
+    Outcome,
+    Parameters,
+    Phase,
+    Progress,
+    Second,
+    Session,
+)
 from sandbox.load.sysbench import Sysbench
 from sandbox.measure import bench as run_module
 from sandbox.measure.bench import BenchRequest, bench
@@ -32,7 +40,12 @@ def run_bench(
     """Benches the fake; returns the record, its folder and the events."""
     events: list[Event] = []
     named = workload or find_workload("oltp_write_only", PROFILES)
-    given: dict[str, Any] = {"parameters": PARAMETERS, "seed": 7, "command": ("sandbox", "bench"), **changed}
+    given: dict[str, Any] = {
+        "parameters": PARAMETERS,
+        "seed": 7,
+        "command": ("sandbox", "bench"),
+        **changed,
+    }
     record, result = bench(stack, BenchRequest(named, **given), results, events.append)
     return record, result.path / "runs" / "bench.1", events
 
@@ -44,27 +57,43 @@ def test_a_good_run(tmp_path: Path) -> None:
     assert record.metrics.tps == 268.03
     assert record.metrics.conflicts_by_code == {"1213": 31}
     assert record.metrics.transactions and record.metrics.proxy_cpu_ms_per_tx is None
-    ms_per_tx = 710 / record.metrics.transactions  # of each node; the warm-up, as long, is no part of it
+    # Of each node; the warm-up, as long, is no part of it.
+    ms_per_tx = 710 / record.metrics.transactions
     assert record.metrics.server_cpu_ms_per_tx == pytest.approx(2 * ms_per_tx, abs=1e-6)
     assert record.metrics.client_cpu_ms_per_tx == pytest.approx(ms_per_tx, abs=1e-6)
     assert [node.cpu_s for node in record.nodes] == [pytest.approx(0.71)] * 3
     assert record.workload.entry and record.workload.entry.answered == {"mysql1": 7100}
-    assert record.status_delta["mysql1"]["Questions"] == 7100 and record.status_delta["replica1"]["Questions"] == 0
+    assert (
+        record.status_delta["mysql1"]["Questions"] == 7100
+        and record.status_delta["replica1"]["Questions"] == 0
+    )
     assert [(node.name, node.role) for node in record.nodes] == [
         ("mysql1", "writer"),
         ("replica1", "reader"),
         ("client1", "client"),
     ]
     assert record.environment.during.steal_percent == 5.0
-    assert (tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text() == record.to_json()
-    steps_text = [event.step for event in events if isinstance(event, Progress) and event.text == "begins"]
+    assert (
+        tmp_path / "latest" / "runs" / "bench.1" / "record.json"
+    ).read_text() == record.to_json()
+    steps_text = [
+        event.step for event in events if isinstance(event, Progress) and event.text == "begins"
+    ]
     assert steps_text == ["prove settings", "prepare", "warm up", "catch up", "measure"]
 
 
 def test_every_file_of_the_record_is_there(tmp_path: Path) -> None:
     record, folder, _ = run_bench(FakeStack(), tmp_path)
     assert set(record.files) == {
-        *("prepare_log", "warmup_log", "load_log", "series", "samples", "log_mysql1", "log_replica1"),
+        *(
+            "prepare_log",
+            "warmup_log",
+            "load_log",
+            "series",
+            "samples",
+            "log_mysql1",
+            "log_replica1",
+        ),
     }
     for name in record.files.values():
         assert (folder / name).stat().st_size > 0, name
@@ -104,7 +133,9 @@ def test_a_load_that_never_reached_the_server_is_a_failure_and_no_zero(tmp_path:
 
 def test_an_error_of_the_load_is_a_failure_with_its_code(tmp_path: Path) -> None:
     stack = FakeStack(load_lines=captured("read-only"), load_code=1)
-    record, _, _ = run_bench(stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0}))
+    record, _, _ = run_bench(
+        stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0})
+    )
     assert record.status == "failed" and "1290" in str(record.reason)
     assert record.metrics.errors_by_code == {"1290": 2} and record.metrics.tps is None
 
@@ -127,7 +158,9 @@ class DyingStack(FakeStack):
 
 def test_a_node_that_dies_is_the_reason_whatever_followed(tmp_path: Path) -> None:
     stack = DyingStack(load_lines=captured("killed-server"), load_code=1)
-    record, folder, _ = run_bench(stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0}))
+    record, folder, _ = run_bench(
+        stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0})
+    )
     assert record.status == "infra_error" and EXIT_CODES[record.status] is ExitCode.ENVIRONMENT
     assert "mysql1: exited (137), out of memory" in str(record.reason)
     assert "ready" in (folder / record.files["log_mysql1"]).read_text()
@@ -143,7 +176,9 @@ def test_a_node_that_dies_in_the_warm_up_is_the_reason_too(tmp_path: Path) -> No
 def test_a_server_that_restarted_is_noticed(tmp_path: Path) -> None:
     stack = FakeStack()
     stack.on_load = lambda: stack.status["mysql1"].update(Uptime=1, Questions=5)
-    record, _, _ = run_bench(stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0}))
+    record, _, _ = run_bench(
+        stack, tmp_path, parameters=PARAMETERS.model_copy(update={"warmup_s": 0})
+    )
     assert record.status == "infra_error" and "mysql1: its server restarted" in str(record.reason)
 
 
@@ -167,19 +202,31 @@ def interrupt(phase: str) -> Any:
     return hook
 
 
-@pytest.mark.parametrize(("phase", "step", "sent"), [("warm-up", "warm up", []), ("measure", "measure", ["begin"])])
-def test_ctrl_c_leaves_a_record_and_no_sampler(tmp_path: Path, phase: str, step: str, sent: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("phase", "step", "sent"), [("warm-up", "warm up", []), ("measure", "measure", ["begin"])]
+)
+def test_ctrl_c_leaves_a_record_and_no_sampler(
+    tmp_path: Path, phase: str, step: str, sent: list[str]
+) -> None:
     stack = FakeStack(on_load=interrupt(phase))
     record, folder, _ = run_bench(stack, tmp_path)
-    sampler = next(stream for stream, argv in zip(stack.streams, stack.streamed, strict=False) if argv[0] == "python3")
+    sampler = next(
+        stream
+        for stream, argv in zip(stack.streams, stack.streamed, strict=False)
+        if argv[0] == "python3"
+    )
     assert sampler.closed.is_set() and sampler.sent == sent
-    assert record.status == "interrupted" and str(record.reason).startswith(f"interrupted during {step}")
+    assert record.status == "interrupted" and str(record.reason).startswith(
+        f"interrupted during {step}"
+    )
     assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
     assert Record.model_validate_json((folder / "record.json").read_text()) == record
     assert record.metrics.tps is None
 
 
-def test_ctrl_c_in_the_middle_of_a_load_keeps_the_seconds_and_ends_sampler_and_load(tmp_path: Path) -> None:
+def test_ctrl_c_in_the_middle_of_a_load_keeps_the_seconds_and_ends_sampler_and_load(
+    tmp_path: Path,
+) -> None:
     stack = FakeStack()
     events: list[Event] = []
 
@@ -191,7 +238,9 @@ def test_ctrl_c_in_the_middle_of_a_load_keeps_the_seconds_and_ends_sampler_and_l
     request = BenchRequest(find_workload("oltp_write_only", PROFILES), PARAMETERS, seed=7)
     record, result = bench(stack, request, tmp_path, show)
     assert record.status == "interrupted"
-    assert record.reason == "interrupted during measure; the figures are those of its first 2 of 4 s"
+    assert (
+        record.reason == "interrupted during measure; the figures are those of its first 2 of 4 s"
+    )
     seconds = [event for event in events if isinstance(event, Second) and event.phase == "measure"]
     metrics = record.metrics
     assert metrics.tps == round(sum(each.tps for each in seconds) / 2, 2) > 0
@@ -210,7 +259,9 @@ def test_an_unforeseen_error_leaves_a_record_and_goes_on(tmp_path: Path) -> None
 
     with pytest.raises(ZeroDivisionError):
         run_bench(FakeStack(on_load=broken), tmp_path)
-    record = Record.model_validate_json((tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text())
+    record = Record.model_validate_json(
+        (tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text()
+    )
     assert record.status == "failed" and record.reason == "unexpected ZeroDivisionError: a defect"
 
 
@@ -223,7 +274,10 @@ class EnginelessStack(FakeStack):
 
 def test_an_engine_that_goes_away_is_an_infra_error(tmp_path: Path) -> None:
     record, _, _ = run_bench(EnginelessStack(), tmp_path)
-    assert (record.status, record.reason) == ("infra_error", "the engine does not answer: it did before")
+    assert (record.status, record.reason) == (
+        "infra_error",
+        "the engine does not answer: it did before",
+    )
 
 
 class EngineGoneInWarmUp(FakeStack):
@@ -238,7 +292,9 @@ class EngineGoneInWarmUp(FakeStack):
 def test_a_failure_after_which_the_engine_is_gone_is_an_infra_error(tmp_path: Path) -> None:
     record, _, _ = run_bench(EngineGoneInWarmUp(load_code=255), tmp_path)
     assert record.status == "infra_error"
-    assert str(record.reason).startswith("the engine does not answer: it did before; then: during the warm-up: ")
+    assert str(record.reason).startswith(
+        "the engine does not answer: it did before; then: during the warm-up: "
+    )
 
 
 def test_an_impossible_request_leaves_nothing(tmp_path: Path) -> None:
@@ -255,7 +311,9 @@ def test_an_impossible_request_leaves_nothing(tmp_path: Path) -> None:
         (FakeStack(role_of={"mysql1": "reader", "replica1": None}), "no writer"),
     ],
 )
-def test_a_stack_that_cannot_be_loaded_is_refused(tmp_path: Path, stack: FakeStack, sent: str) -> None:
+def test_a_stack_that_cannot_be_loaded_is_refused(
+    tmp_path: Path, stack: FakeStack, sent: str
+) -> None:
     with pytest.raises(SandboxError, match=sent) as caught:
         run_bench(stack, tmp_path)
     assert caught.value.exit_code is ExitCode.ENVIRONMENT
@@ -276,11 +334,15 @@ def test_a_seed_that_sysbench_would_not_take_is_refused(tmp_path: Path, seed: in
 def test_the_measured_load_waits_until_replicas_have_caught_up(tmp_path: Path) -> None:
     record, _, events = run_bench(FakeStack(polls_behind=2), tmp_path)
     assert record.status == "ok"
-    waits = [event.text for event in events if isinstance(event, Progress) and event.step == "catch up"]
+    waits = [
+        event.text for event in events if isinstance(event, Progress) and event.step == "catch up"
+    ]
     assert any("replica1 has not applied the last write" in text for text in waits)
 
 
-def test_a_replica_that_never_catches_up_is_an_infra_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_never_catches_up_is_an_infra_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run_module, "CATCH_UP_LIMIT_S", 0.0)
     record, _, _ = run_bench(FakeStack(polls_behind=10**6), tmp_path)
     assert record.status == "infra_error" and "replica1 has not applied" in str(record.reason)
@@ -321,7 +383,9 @@ class Observing(Sysbench):
         return replace(super().load(session, phase, log), findings=(found,))
 
 
-def test_what_a_load_finds_of_the_servers_is_a_result_and_no_failure_of_the_run(tmp_path: Path) -> None:
+def test_what_a_load_finds_of_the_servers_is_a_result_and_no_failure_of_the_run(
+    tmp_path: Path,
+) -> None:
     named = NamedWorkload("observing", "help", Observing(script="oltp_write_only"))
     record, _, _ = run_bench(FakeStack(), tmp_path, named)
     assert record.status == "ok" and record.reason is None
@@ -332,19 +396,34 @@ def test_what_a_load_finds_of_the_servers_is_a_result_and_no_failure_of_the_run(
 def test_the_file_of_the_users_own_workload_stands_in_the_record(tmp_path: Path) -> None:
     named = own_workload("x/mine.lua", UserFile("mine.lua", 'require("oltp_common")', "abc"))
     record, _, _ = run_bench(FakeStack(), tmp_path, named)
-    assert record.workload.name == record.workload.file_name == "mine.lua" and record.workload.file_sha256 == "abc"
-    assert record.workload.rows_per_table == 1000 and record.workload.options["script"] == "mine.lua"
+    assert (
+        record.workload.name == record.workload.file_name == "mine.lua"
+        and record.workload.file_sha256 == "abc"
+    )
+    assert (
+        record.workload.rows_per_table == 1000 and record.workload.options["script"] == "mine.lua"
+    )
 
 
 def test_what_a_workload_does_not_support_is_null_in_the_record(tmp_path: Path) -> None:
-    record, _, _ = run_bench(FakeStack(load_lines=[], statements_per_load=0), tmp_path, find_workload("noop", PROFILES))
+    record, _, _ = run_bench(
+        FakeStack(load_lines=[], statements_per_load=0), tmp_path, find_workload("noop", PROFILES)
+    )
     assert record.workload.tables is None and record.workload.distribution is None
     assert record.workload.threads == 8
 
 
 GROUPS = {
-    "a source and its replica": ([server("mysql1"), server("replica1", "replica")], "mysql1", ["mysql1", "replica1"]),
-    "a cluster": ([server(f"gr{i}", topology="gr") for i in (1, 2, 3)], "gr2", ["gr1", "gr2", "gr3"]),
+    "a source and its replica": (
+        [server("mysql1"), server("replica1", "replica")],
+        "mysql1",
+        ["mysql1", "replica1"],
+    ),
+    "a cluster": (
+        [server(f"gr{i}", topology="gr") for i in (1, 2, 3)],
+        "gr2",
+        ["gr1", "gr2", "gr3"],
+    ),
     "independent servers": ([server("mysql1"), server("mysql2")], "mysql2", ["mysql2"]),
     "independent servers, the first with a replica": (
         [server("mysql1"), server("mysql2"), server("replica1", "replica")],
@@ -366,7 +445,9 @@ def test_who_follows_the_writer(servers: list[Any], writer: str, expected: list[
 
 def test_a_schema_is_chosen_on_somebody_elses_server_alone(tmp_path: Path) -> None:
     outside = EntryPoint("external1", "db", 3306, 1, "external", schema="shop")
-    stack = FakeStack(members=[server("external1", "external", has_container=False), CLIENT], entry=outside)
+    stack = FakeStack(
+        members=[server("external1", "external", has_container=False), CLIENT], entry=outside
+    )
     request = BenchRequest(find_workload("oltp_write_only", PROFILES), PARAMETERS, schema="bench_1")
     assert open_stack(stack, request, lambda _: None).session.entry.schema == "bench_1"
     with pytest.raises(SandboxError, match="SCHEMA=bench_1 applies only to an external server"):

@@ -1,4 +1,6 @@
-"""A bench on every member of a cluster of which one leaves: its figures stay, and whether it was on purpose."""
+"""A bench on every member of a cluster of which one leaves: its figures stay, and whether it was on
+purpose.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +14,20 @@ from sandbox.stack.protocol import EntryPoint
 from unit.fake_stack import CLIENT, FakeStack, captured, server
 from unit.measure.test_bench import run_bench
 
-LOST = "member galera2 lost at 2.20 s: error 1047 (WSREP has not yet prepared node for application use)"
+LOST = (
+    "member galera2 lost at 2.20 s: error 1047 (WSREP has not yet prepared node for application"
+    " use)"
+)
 MEMBERS = EntryPoint("galera1", "galera1", 3306, 1, "members", others=("galera2", "galera3"))
 
 
 def cluster(lines: list[str] | None = None, **given: Any) -> FakeStack:
     """Three members, of which the load loses the second."""
     found = lines or captured("conflicts-mysql-9.7")
-    nodes = [server(f"galera{n}", component="galera", topology="galera", family="mariadb") for n in (1, 2, 3)]
+    nodes = [
+        server(f"galera{n}", component="galera", topology="galera", family="mariadb")
+        for n in (1, 2, 3)
+    ]
     return FakeStack(
         members=[*nodes, CLIENT],
         role_of=dict.fromkeys(("galera1", "galera2", "galera3"), "writer"),
@@ -64,11 +72,16 @@ def test_one_that_somebody_restarted_leaves_figures_that_do_not_count(tmp_path: 
     record = bench_of(stack, tmp_path)
     assert (record.status, record.reason) == ("ok", None) and record.metrics.tps == 268.03
     assert absence_of(record) == ("galera2", True)
-    assert verdicts(record)["members_loaded"] == "unknown" and verdicts(record)["nodes_alive"] == "pass"
+    assert (
+        verdicts(record)["members_loaded"] == "unknown"
+        and verdicts(record)["nodes_alive"] == "pass"
+    )
     assert not record.model_copy(update={"block": 1}).counts, "a comparison is one of all members"
 
 
-def test_one_that_is_down_on_purpose_is_no_dead_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_down_on_purpose_is_no_dead_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     stack = cluster()
 
@@ -81,7 +94,9 @@ def test_one_that_is_down_on_purpose_is_no_dead_node(tmp_path: Path, monkeypatch
     assert record.status == "ok" and absence_of(record) == ("galera2", True)
 
 
-def test_one_that_was_shut_down_says_so_in_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_was_shut_down_says_so_in_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = cluster()
     log = "mariadbd (initiated by: unknown): Normal shutdown"
     monkeypatch.setattr(stack, "log", lambda node, since=None: log if node == "galera2" else "")
@@ -113,6 +128,12 @@ def test_a_load_that_ends_with_its_member_keeps_what_it_had(tmp_path: Path) -> N
 
     stack.load_lines, stack.on_load = captured("conflicts-mysql-9.7"), let_the_next_one_fail
     record = bench_of(stack, tmp_path)
-    assert record.status == "failed" and str(record.reason).endswith("; the figures are those of its first 3 s")
-    assert record.metrics.tps and record.metrics.points_1s == 3 and record.metrics.latency_p95_ms is None
+    assert record.status == "failed" and str(record.reason).endswith(
+        "; the figures are those of its first 3 s"
+    )
+    assert (
+        record.metrics.tps
+        and record.metrics.points_1s == 3
+        and record.metrics.latency_p95_ms is None
+    )
     assert record.metrics.errors_by_code == {"1146": 1}

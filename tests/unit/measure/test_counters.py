@@ -25,7 +25,9 @@ from unit.fake_stack import CLIENT, FakeStack, server
 
 def snapshot(conflicts: dict[str, int] | None = None, **status: Any) -> ServerState:
     """A server's state."""
-    return ServerState("9.7.4", "/var/lib/mysql/", {}, {"Uptime": 10, "Questions": 0, **status}, conflicts)
+    return ServerState(
+        "9.7.4", "/var/lib/mysql/", {}, {"Uptime": 10, "Questions": 0, **status}, conflicts
+    )
 
 
 def test_a_snapshot_holds_what_the_server_says() -> None:
@@ -60,12 +62,21 @@ def test_refused_connections_count_from_the_restart_where_there_was_one() -> Non
         "new": snapshot(Connection_errors_max_connections=1),
         "silent about it": snapshot(),
     }
-    assert connections_refused(before, after) == {"same": 2, "restarted": 4, "new": 1, "silent about it": 0}
+    assert connections_refused(before, after) == {
+        "same": 2,
+        "restarted": 4,
+        "new": 1,
+        "silent about it": 0,
+    }
 
 
 def test_the_delta_keeps_counters_and_nothing_else() -> None:
-    before = snapshot(Com_select=1, Innodb_rows_read=5, wsrep_flow_control_paused=0.1, Threads_connected=3)
-    after = snapshot(Com_select=4, Innodb_rows_read=9, wsrep_flow_control_paused=0.4, Threads_connected=9)
+    before = snapshot(
+        Com_select=1, Innodb_rows_read=5, wsrep_flow_control_paused=0.1, Threads_connected=3
+    )
+    after = snapshot(
+        Com_select=4, Innodb_rows_read=9, wsrep_flow_control_paused=0.4, Threads_connected=9
+    )
     assert status_delta(before, after) == {
         "Com_select": 3,
         "Innodb_rows_read": 4,
@@ -77,7 +88,8 @@ def test_the_delta_keeps_counters_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("uptimes", "between_s", "is_restarted"),
     [
-        ((10, 25), ((100.0, 100.1), (140.1, 140.2)), True),  # it ran longer after its restart than before
+        # It ran longer after its restart than before.
+        ((10, 25), ((100.0, 100.1), (140.1, 140.2)), True),
         ((10, 48), ((100.0, 100.1), (140.1, 140.2)), False),
         ((10, 50), ((100.0, 110.0), (140.0, 150.0)), False),  # another server answered late
         ((10, 42), ((100.0, 110.0), (140.0, 150.0)), False),
@@ -124,8 +136,9 @@ def test_no_conflict_needs_no_counter() -> None:
 
 
 V2 = (
-    "cpu.stat;cpu.stat usage_usec 2500000;cpu.stat user_usec 2000000;cpu.stat system_usec 500000;"
-    "io.stat;io.stat 8:0 rbytes=1000 wbytes=20 rios=3 wios=4 dbytes=0 dios=0;io.stat 259:1 rbytes=5 wbytes=6 rios=1;"
+    "cpu.stat;cpu.stat usage_usec 2500000;cpu.stat user_usec 2000000;cpu.stat system_usec"
+    " 500000;io.stat;io.stat 8:0 rbytes=1000 wbytes=20 rios=3 wios=4 dbytes=0 dios=0;io.stat 259:1"
+    " rbytes=5 wbytes=6 rios=1;"
 )
 V1 = (
     "cpuacct.usage;cpuacct.usage 2500000000;blkio.throttle.io_service_bytes;"
@@ -145,7 +158,10 @@ PROXY = server("haproxy1", "proxy", family=None, topology=None)
         ("cpu.stat;cpu.stat usage_usec 7;io.stat;", Usage(7e-6, 0, 0)),
         ("cpu.stat;cpu.stat usage_usec 7;", Usage(7e-6, None, None)),
         (
-            "cpuacct.usage;cpuacct.usage 7000;blkio.throttle.io_service_bytes;blkio.throttle.io_service_bytes Total 0;",
+            (
+                "cpuacct.usage;cpuacct.usage"
+                " 7000;blkio.throttle.io_service_bytes;blkio.throttle.io_service_bytes Total 0;"
+            ),
             Usage(7e-6, None, None),
         ),
         ("", Usage(None, None, None)),
@@ -157,7 +173,11 @@ def test_the_counters_of_a_control_group(counters: str, expected: Usage) -> None
 
 
 def test_what_was_used_is_the_difference_and_unknown_after_a_restart() -> None:
-    before = {"mysql1": Usage(10.0, 5, None), "replica1": Usage(10.0, 5, 5), "gone1": Usage(1.0, 1, 1)}
+    before = {
+        "mysql1": Usage(10.0, 5, None),
+        "replica1": Usage(10.0, 5, 5),
+        "gone1": Usage(1.0, 1, 1),
+    }
     after = {"mysql1": Usage(12.5, 9, 7), "replica1": Usage(0.5, 0, 0), "new1": Usage(1.0, 1, 1)}
     assert used(before, after) == {"mysql1": Usage(2.5, 4, None)}
 
@@ -180,10 +200,17 @@ def test_other_groups_are_no_part_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("usage", "transactions"),
-    [({"mysql1": 3.0}, 0), ({"mysql1": 3.0}, None), ({"mysql1": 3.0}, 10), ({"mysql1": 3.0, "replica1": None}, 10)],
+    [
+        ({"mysql1": 3.0}, 0),
+        ({"mysql1": 3.0}, None),
+        ({"mysql1": 3.0}, 10),
+        ({"mysql1": 3.0, "replica1": None}, 10),
+    ],
     ids=["no transaction", "not counted", "one server was not read", "one server counts none"],
 )
-def test_what_is_not_whole_is_null(usage: dict[str, float | None], transactions: int | None) -> None:
+def test_what_is_not_whole_is_null(
+    usage: dict[str, float | None], transactions: int | None
+) -> None:
     known = {name: Usage(seconds, None, None) for name, seconds in usage.items()}
     assert set(cpu_per_transaction(known, MEMBERS[:2], 1, transactions).values()) == {None}
 

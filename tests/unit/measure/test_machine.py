@@ -35,10 +35,17 @@ def test_everything_comes_from_where_the_containers_run() -> None:
     stack = FakeStack()
     before = {"mysql1": ServerState("9.7.4", "/var/lib/mysql/", {}, {}, None)}
     environment = take_fingerprint(stack, "client1", stack.members[:2], before)
-    assert (environment.cpu_model, environment.cpu_governor, environment.cpus) == ("Test CPU", "performance", 4)
+    assert (environment.cpu_model, environment.cpu_governor, environment.cpus) == (
+        "Test CPU",
+        "performance",
+        4,
+    )
     assert (environment.engine_version, environment.storage_driver) == ("28.2.2", "overlay2")
     assert environment.data_file_system == {"mysql1": "ext4"}
-    assert environment.inputs.assignments == ["innodb_io_capacity=200"] and environment.inputs.cpus == "1"
+    assert (
+        environment.inputs.assignments == ["innodb_io_capacity=200"]
+        and environment.inputs.cpus == "1"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the script reads /proc, which only Linux has")
@@ -46,7 +53,10 @@ def test_the_script_reads_this_machine(capsys: pytest.CaptureFixture[str]) -> No
     fingerprint.main()
     seen = json.loads(capsys.readouterr().out)
     assert set(seen) == {"cpu_model", "cpu_governor", "memory_bytes", "kernel", "virtualization"}
-    assert seen["memory_bytes"] > 0 and seen["kernel"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
+    assert (
+        seen["memory_bytes"] > 0
+        and seen["kernel"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
+    )
 
 
 def test_a_machine_with_the_flag_is_a_virtual_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +66,9 @@ def test_a_machine_with_the_flag_is_a_virtual_one(monkeypatch: pytest.MonkeyPatc
     assert fingerprint.virtualization("CPU part\t: 0xd0c\n") is None
 
 
-def line(t_s: float, user: int, idle: int, steal: int, cpu_us: int, load: float = 1.0) -> dict[str, Any]:
+def line(
+    t_s: float, user: int, idle: int, steal: int, cpu_us: int, load: float = 1.0
+) -> dict[str, Any]:
     """One host line of the sampler."""
     ticks = {"user": user, "idle": idle, "iowait": 0, "steal": steal}
     stalled = {"cpu": {"some": cpu_us}, "io": {"some": 0, "full": 0}, "memory": None}

@@ -1,4 +1,6 @@
-"""Verdicts on a run: what passes, what fails, what is not known; and the conditions that a matrix adds."""
+"""Verdicts on a run: what passes, what fails, what is not known; and the conditions that a matrix
+adds.
+"""
 
 from typing import Any
 
@@ -15,10 +17,13 @@ LOAD = Metrics(queries=1000, transactions=50, measured_s=10.0)
 
 
 @pytest.mark.parametrize(
-    ("answers", "verdict"), [(["ON"], "pass"), (["ON", "OFF"], "fail"), (["ON", None], "fail"), ([], "skipped")]
+    ("answers", "verdict"),
+    [(["ON"], "pass"), (["ON", "OFF"], "fail"), (["ON", None], "fail"), ([], "skipped")],
 )
 def test_settings(answers: list[str | None], verdict: str) -> None:
-    proofs = [SettingProof("threadpool", f"mysql{i}", "ON", answer) for i, answer in enumerate(answers)]
+    proofs = [
+        SettingProof("threadpool", f"mysql{i}", "ON", answer) for i, answer in enumerate(answers)
+    ]
     assert run_checks.settings_in_effect(proofs).verdict == verdict
 
 
@@ -44,10 +49,14 @@ def test_the_load_must_have_reached_the_servers(
 def test_statements_that_galera_aborts_are_not_counted_by_it(aborted: int, verdict: str) -> None:
     conflicting = LOAD.model_copy(update={"conflicts": 150})
     assert run_checks.load_reached(conflicting, None, {"a": 900}, aborted).verdict == verdict
-    assert run_checks.load_reached(LOAD, None, {"a": 900}, aborted).verdict == "fail", "none of them was the load's"
+    assert run_checks.load_reached(LOAD, None, {"a": 900}, aborted).verdict == "fail", (
+        "none of them was the load's"
+    )
 
 
-@pytest.mark.parametrize(("counted", "verdict"), [(1100, "pass"), (1299, "pass"), (1400, "unknown")])
+@pytest.mark.parametrize(
+    ("counted", "verdict"), [(1100, "pass"), (1299, "pass"), (1400, "unknown")]
+)
 def test_somebody_else_at_work_is_noticed(counted: int, verdict: str) -> None:
     assert run_checks.load_alone(LOAD, None, {"a": counted}).verdict == verdict
 
@@ -61,7 +70,9 @@ def test_goodbyes_that_a_server_counts_are_nobody_elses_work() -> None:
 def test_only_servers_that_did_the_work_are_named() -> None:
     assert run_checks.answering(LOAD, {"a": 995, "b": 9}) == {"a": 995}
     assert run_checks.answering(LOAD, {"a": 800, "b": 201, "c": 199}) == {"a": 800, "b": 201}
-    assert run_checks.answering(Metrics(queries=30, measured_s=5.0), {"a": 35, "b": 20}) == {"a": 35}
+    assert run_checks.answering(Metrics(queries=30, measured_s=5.0), {"a": 35, "b": 20}) == {
+        "a": 35
+    }
     assert run_checks.answering(Metrics(), {"a": 995}) is None
 
 
@@ -96,7 +107,11 @@ def check(name: str, verdict: str) -> CheckRecord:
     ("failure", "checks", "expected"),
     [
         (None, [check("load_alone", "unknown")], ("ok", None)),
-        (None, [check("load_reached_server", "fail")], ("failed", "load_reached_server: about load_reached_server")),
+        (
+            None,
+            [check("load_reached_server", "fail")],
+            ("failed", "load_reached_server: about load_reached_server"),
+        ),
         ("error 1290", [check("load_reached_server", "unknown")], ("failed", "error 1290")),
         ("error 2013", [check("nodes_alive", "fail")], ("infra_error", "about nodes_alive")),
     ],
@@ -152,7 +167,10 @@ def test_cells_know_their_conditions() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"conditions": [{**SHARED, "where": {"variant": "roter"}}]}, "factor variant has no level 'roter'"),
+        (
+            {"conditions": [{**SHARED, "where": {"variant": "roter"}}]},
+            "factor variant has no level 'roter'",
+        ),
         ({"conditions": [{**SHARED, "where": {"variants": "router"}}]}, "no factor 'variants'"),
         ({"conditions": [{**SHARED, "at_most": 1}]}, "one bound"),
         ({"conditions": [{"status": "x", "because": "y"}]}, "one bound"),
@@ -170,7 +188,9 @@ def test_the_baseline_is_the_first_of_a_list_that_can_run() -> None:
     settled = made.with_baseline_among(lambda cell: cell.levels["variant"] == "direct")
     assert settled.baseline == {"variant": "direct"} and not settled.baseline_else
     assert made.with_baseline_among(lambda _: True).baseline == {"variant": "router"}
-    assert made.with_baseline_among(lambda _: False).baseline == {"variant": "router"}, "the refusal names the first"
+    assert made.with_baseline_among(lambda _: False).baseline == {"variant": "router"}, (
+        "the refusal names the first"
+    )
     with pytest.raises(ValidationError, match="no level 'nobody'"):
         matrix(baseline={"variant": ["direct", "nobody"]})
 
@@ -197,8 +217,9 @@ def test_members_that_all_took_their_share() -> None:
 def test_a_member_that_was_away_on_purpose_leaves_two_rates() -> None:
     check = run_checks.members_loaded([away()], 3, SECONDS)
     assert check.verdict == "unknown"
-    assert check.detail == (
-        "g3 took no load from 2.5 s to 4.5 s (stopped or broken on purpose; error 1047 (x)):"
+    assert (
+        check.detail
+        == "g3 took no load from 2.5 s to 4.5 s (stopped or broken on purpose; error 1047 (x)):"
         " 300.0 tps with all 3 members (3 seconds), 200.0 tps with fewer (3 seconds)"
     )
 

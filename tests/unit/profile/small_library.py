@@ -26,7 +26,11 @@ class SmallComponents:
 
     def aliases(self) -> dict[str, str]:
         """Other word → the component's name."""
-        return {alias: name for name, spec in _DATA["components"].items() for alias in spec.get("aliases", ())}
+        return {
+            alias: name
+            for name, spec in _DATA["components"].items()
+            for alias in spec.get("aliases", ())
+        }
 
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; where it is based on its group's component, that resolved."""

@@ -37,4 +37,6 @@ def test_a_term_is_replaced_by_its_like_or_left_out(profile: str, works: str) ->
 
 def test_a_local_image_is_no_worse_than_a_built_one() -> None:
     here = Availability(frozenset({"proxy:3.0.26"}))
-    assert nearest_working_profile(plan("mysql@8.4+balancer", here), SMALL, here) == "mysql+balancer"
+    assert (
+        nearest_working_profile(plan("mysql@8.4+balancer", here), SMALL, here) == "mysql+balancer"
+    )

@@ -14,7 +14,9 @@ from sandbox.profile.templates import PLACEHOLDER
 
 LIBRARY = load_library()
 WORDS = [*LIBRARY.words(), "client", "nothing"]
-VERSIONS = sorted({name for image in LIBRARY.catalog.images.values() for name in [*image.series, *image.aliases]})
+VERSIONS = sorted(
+    {name for image in LIBRARY.catalog.images.values() for name in [*image.series, *image.aliases]}
+)
 QUICK = settings(max_examples=200)
 
 a_term = st.builds(
@@ -70,6 +72,8 @@ def test_any_terms(profile: str, registry: bool) -> None:
 def test_any_plan_has_a_compose_file(profile: str, assignments: list[str]) -> None:
     plan = planned(profile, tuple(assignments))
     if plan is not None:
-        document = compose_document(plan, PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout"))
+        document = compose_document(
+            plan, PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout")
+        )
         assert set(document["services"]) == {node.name for node in plan.nodes}
         assert compose_text(document)

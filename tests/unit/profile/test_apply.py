@@ -27,8 +27,14 @@ def test_a_setting_may_stand_before_what_it_applies_to() -> None:
 
 
 def test_options_are_laid_over_the_components_key_by_key() -> None:
-    assert plan("mysql+balancer+fancy").node("balancer1").options == {"mode": "fancy", "pool": {"size": 1, "idle": 5}}
-    assert plan("mysql+balancer").node("balancer1").options == {"mode": "plain", "pool": {"size": 1}}
+    assert plan("mysql+balancer+fancy").node("balancer1").options == {
+        "mode": "fancy",
+        "pool": {"size": 1, "idle": 5},
+    }
+    assert plan("mysql+balancer").node("balancer1").options == {
+        "mode": "plain",
+        "pool": {"size": 1},
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,8 +46,16 @@ def test_options_are_laid_over_the_components_key_by_key() -> None:
         ("cluster+modern", "does not apply to cluster1", "mysql"),
         ("mysql+late", "a group without replicas", ""),
         ("mysql+fancy", "'fancy' needs balancer in its group", "the group of 'mysql' has mysql"),
-        ("mysql@8.4+cloning+modern", "'modern' and 'cloning' cannot be in the same group", "excludes cloning"),
-        ("mysql@8.4+modern+cloning", "'modern' and 'cloning' cannot be in the same group", "excludes cloning"),
+        (
+            "mysql@8.4+cloning+modern",
+            "'modern' and 'cloning' cannot be in the same group",
+            "excludes cloning",
+        ),
+        (
+            "mysql@8.4+modern+cloning",
+            "'modern' and 'cloning' cannot be in the same group",
+            "excludes cloning",
+        ),
     ],
 )
 def test_a_setting_that_cannot_hold_is_refused(profile: str, what: str, known: str) -> None:
@@ -77,7 +91,9 @@ def test_an_assignment_to_a_component_changes_its_option_and_is_proved_where_it_
         ("balncer:mode=x", "names no server", "did you mean 'balancer'?"),
     ],
 )
-def test_an_option_that_a_component_does_not_have_is_refused(assignment: str, what: str, known: str) -> None:
+def test_an_option_that_a_component_does_not_have_is_refused(
+    assignment: str, what: str, known: str
+) -> None:
     with pytest.raises(SandboxError) as refused:
         plan("mysql+balancer", assignments=(assignment,))
     assert what in refused.value.what

@@ -1,4 +1,6 @@
-"""What people type: blanks, other names, an image's way of writing a version, limits that cannot be."""
+"""What people type: blanks, other names, an image's way of writing a version, limits that cannot
+be.
+"""
 
 import pytest
 
@@ -13,7 +15,11 @@ from sandbox.report.render import terminal
 
 def planned(profile: str, **request: str) -> Plan:
     """A plan over this checkout's own files; every published image is within reach."""
-    return make_plan(PlanRequest(profile, **request), load_library(), Availability(registry=lambda: True))  # type: ignore[arg-type]
+    return make_plan(
+        PlanRequest(profile, **request),  # type: ignore[arg-type]
+        load_library(),
+        Availability(registry=lambda: True),
+    )
 
 
 def refused(profile: str, **request: str) -> SandboxError:
@@ -39,15 +45,21 @@ def test_blanks_and_other_names_are_taken(typed: str, profile: str) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant", "whole"),
-    [("mysql:8.4", "mysql@8.4", "mysql@8.4"), ("MySQL@8.4+Replica", "mysql@8.4", "mysql@8.4+replica")],
+    [
+        ("mysql:8.4", "mysql@8.4", "mysql@8.4"),
+        ("MySQL@8.4+Replica", "mysql@8.4", "mysql@8.4+replica"),
+    ],
 )
 def test_what_differs_by_a_colon_or_a_capital_is_named(typed: str, meant: str, whole: str) -> None:
     error = refused(typed)
-    assert error.known == f"did you mean '{meant}'?" and error.next_step.endswith(f"PROFILE={whole}")
+    assert error.known == f"did you mean '{meant}'?" and error.next_step.endswith(
+        f"PROFILE={whole}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("version", "near"), [("8.5", "'8.4' or '9.0'"), ("5.4", "'5.5'"), ("10", "'9.7'"), ("ltss", "'lts'")]
+    ("version", "near"),
+    [("8.5", "'8.4' or '9.0'"), ("5.4", "'5.5'"), ("10", "'9.7'"), ("ltss", "'lts'")],
 )
 def test_the_nearest_versions_are_those_on_either_side(version: str, near: str) -> None:
     assert f"did you mean {near}?" in refused(f"mysql@{version}").known
@@ -59,7 +71,9 @@ def test_no_alias_hides_a_term() -> None:
     assert not set(library.components.aliases()) & set(words)
 
 
-@pytest.mark.parametrize(("amount", "mib"), [("512m", 512), ("2g", 2048), ("1GB", 1024), ("1048576", 1), ("2048k", 2)])
+@pytest.mark.parametrize(
+    ("amount", "mib"), [("512m", 512), ("2g", 2048), ("1GB", 1024), ("1048576", 1), ("2048k", 2)]
+)
 def test_amounts_of_memory_are_dockers(amount: str, mib: int) -> None:
     assert memory_mb(amount) == mib
 
@@ -72,7 +86,9 @@ def test_memory_that_no_server_lives_on_is_refused_and_any_other_is_what_it_take
 def test_a_replica_older_than_its_source_is_noted() -> None:
     older = "replication to an older series is unsupported"
     assert older in " ".join(terminal.text(plan_document(planned("mysql@8.0+replica@5.7"))).split())
-    assert older not in " ".join(terminal.text(plan_document(planned("mysql@8.0+replica@8.4"))).split())
+    assert older not in " ".join(
+        terminal.text(plan_document(planned("mysql@8.0+replica@8.4"))).split()
+    )
 
 
 def test_the_list_of_terms_fits_and_no_name_touches_its_text() -> None:

@@ -27,12 +27,17 @@ def document(profile: str, secrets: Secrets = PLACEHOLDER, **request: Any) -> di
 def mounts(composed: dict[str, Any], node: str) -> dict[str, str]:
     """What a node sees: target → content, as Compose hands it out."""
     entries = composed["services"][node]["configs"]
-    return {each["target"]: composed["configs"][each["source"]]["content"].replace("$$", "$") for each in entries}
+    return {
+        each["target"]: composed["configs"][each["source"]]["content"].replace("$$", "$")
+        for each in entries
+    }
 
 
 def test_every_service_has_the_shares_that_a_container_is_weighed_back_to() -> None:
     services = document("mysql+balancer")["services"]
-    assert {name: each["cpu_shares"] for name, each in services.items()} == dict.fromkeys(services, 1024)
+    assert {name: each["cpu_shares"] for name, each in services.items()} == dict.fromkeys(
+        services, 1024
+    )
 
 
 def test_a_node_is_a_service_of_its_own_name_that_never_restarts_by_itself() -> None:
@@ -55,14 +60,21 @@ def test_the_network_is_private_and_external_gives_the_client_alone_a_way_out() 
 
 def test_everything_carries_the_label_that_compose_fills_in() -> None:
     composed = document("mysql+replica")
-    parts = [*composed["services"].values(), *composed["networks"].values(), *composed["volumes"].values()]
+    parts = [
+        *composed["services"].values(),
+        *composed["networks"].values(),
+        *composed["volumes"].values(),
+    ]
     assert {part["labels"]["sandbox.stack"] for part in parts} == {"${COMPOSE_PROJECT_NAME}"}
     assert {part["labels"]["sandbox.checkout"] for part in parts} == {"/checkout"}
 
 
 def test_a_node_has_its_volumes_and_a_group_shares_one() -> None:
     composed = document("cluster2+mysql")
-    assert composed["services"]["cluster2"]["volumes"] == ["cluster2-data:/var/lib/mysql", "cluster-1-shared:/shared"]
+    assert composed["services"]["cluster2"]["volumes"] == [
+        "cluster2-data:/var/lib/mysql",
+        "cluster-1-shared:/shared",
+    ]
     assert set(composed["volumes"]) >= {
         "cluster1-data",
         "cluster2-data",
@@ -102,7 +114,9 @@ def test_equal_files_stand_once_and_different_ones_under_the_nodes_name() -> Non
 
 def option_file(content: str) -> ConfigParser:
     """An option file, read as a server's client does."""
-    parsed = ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes=("#", "!"))
+    parsed = ConfigParser(
+        allow_no_value=True, interpolation=None, strict=False, comment_prefixes=("#", "!")
+    )
     parsed.read_string(content)
     return parsed
 
@@ -121,7 +135,9 @@ def test_a_server_gets_its_configuration_credentials_and_probes() -> None:
     "profile", ["mysql@9.7+replica1", "mariadb@10.5", "galera3@11.8+haproxy", "ps@8.4", "pxc3@8.4"]
 )
 def test_every_command_line_client_speaks_utf8mb4(profile: str) -> None:
-    """That of the client node, that of a server's own commands, and that which its image runs first-start SQL with."""
+    """That of the client node, that of a server's own commands, and that which its image runs
+    first-start SQL with.
+    """
     made = make_plan(PlanRequest(profile), load_library(), Availability(registry=lambda: True))
     composed = compose_document(made, PLACEHOLDER, Identity("p", "/x"))
     read = ["/sandbox/client.cnf", "/50-sandbox.cnf", "/sandbox/root.cnf", "/sandbox/app.cnf"]
@@ -129,10 +145,15 @@ def test_every_command_line_client_speaks_utf8mb4(profile: str) -> None:
     for node in made.nodes:
         for target, content in mounts(composed, node.name).items():
             if target.endswith(tuple(read)) and (node.is_server or node.kind == "client"):
-                assert option_file(content)["mysql"]["default-character-set"] == "utf8mb4", (node.name, target)
+                assert option_file(content)["mysql"]["default-character-set"] == "utf8mb4", (
+                    node.name,
+                    target,
+                )
                 found += 1
     assert found == 2 * len(made.databases) + 2
-    assert composed["services"]["client1"]["environment"]["LANG"] == "C.UTF-8", "its line editor reads letters"
+    assert composed["services"]["client1"]["environment"]["LANG"] == "C.UTF-8", (
+        "its line editor reads letters"
+    )
 
 
 def test_the_users_own_file_comes_last() -> None:
@@ -144,8 +165,14 @@ def test_the_users_own_file_comes_last() -> None:
 
 def test_passwords_are_mounted_for_the_servers_user_alone() -> None:
     entries = document("mysql")["services"]["mysql1"]["configs"]
-    secret = [each for each in entries if each["target"] in ("/sandbox/root-password", "/sandbox/client.cnf")]
-    assert [(each["mode"], each["uid"], each["gid"]) for each in secret] == [(0o400, "999", "999")] * 2
+    secret = [
+        each
+        for each in entries
+        if each["target"] in ("/sandbox/root-password", "/sandbox/client.cnf")
+    ]
+    assert [(each["mode"], each["uid"], each["gid"]) for each in secret] == [
+        (0o400, "999", "999")
+    ] * 2
 
 
 def test_limits_hold_for_database_nodes_alone() -> None:
@@ -168,10 +195,20 @@ def test_the_client_asks_for_those_that_cannot_ask_themselves() -> None:
 
 
 def test_the_hash_is_of_the_stack_and_not_of_its_passwords() -> None:
-    assert document("mysql")["services"]["mysql1"]["labels"]["sandbox.plan"] == plan_hash(plan("mysql"))
-    assert document("mysql", OTHER)["services"]["mysql1"]["labels"]["sandbox.plan"] == plan_hash(plan("mysql"))
-    different = [plan("mysql@8.4"), plan("mysql2"), plan("mysql", assignments=("a=1",)), plan("mysql", cpus="1"),
-                 plan("mysql", cnf=UserFile("a", "b", "c")), plan("mysql", init=UserFile("a", "b", "c"))]  # fmt: skip
+    assert document("mysql")["services"]["mysql1"]["labels"]["sandbox.plan"] == plan_hash(
+        plan("mysql")
+    )
+    assert document("mysql", OTHER)["services"]["mysql1"]["labels"]["sandbox.plan"] == plan_hash(
+        plan("mysql")
+    )
+    different = [
+        plan("mysql@8.4"),
+        plan("mysql2"),
+        plan("mysql", assignments=("a=1",)),
+        plan("mysql", cpus="1"),
+        plan("mysql", cnf=UserFile("a", "b", "c")),
+        plan("mysql", init=UserFile("a", "b", "c")),
+    ]
     assert len({plan_hash(each) for each in [plan("mysql"), *different]}) == 7
 
 

@@ -1,4 +1,6 @@
-"""Data directories made elsewhere: who shares one, which plans can be restored, what such a server is sent."""
+"""Data directories made elsewhere: who shares one, which plans can be restored, what such a server
+is sent.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -66,8 +68,12 @@ def test_each_version_has_its_own() -> None:
         ("mysql@9.7", {"assignments": ("collation-server='utf8mb4_bin'",)}),
     ],
 )
-def test_what_shapes_a_directory_makes_it_another_one(profile: str, request_: dict[str, object]) -> None:
-    assert set(base_hashes(profile, **request_).values()).isdisjoint(base_hashes("mysql@9.7").values())
+def test_what_shapes_a_directory_makes_it_another_one(
+    profile: str, request_: dict[str, object]
+) -> None:
+    assert set(base_hashes(profile, **request_).values()).isdisjoint(
+        base_hashes("mysql@9.7").values()
+    )
 
 
 PAGES = {
@@ -83,21 +89,30 @@ PAGES = {
     [
         ("mysql@9.7", "innodb_page_size=8k innodb_page_size=16k", "16k"),
         ("mysql@9.7", "innodb_page_size=16k innodb-page-size=8k", "8k"),
-        ("mysql@9.7", "innodb_page_size=8k loose_innodb_page_size=16k mysql1:loose_innodb_page_size=4k", "4k"),
+        (
+            "mysql@9.7",
+            "innodb_page_size=8k loose_innodb_page_size=16k mysql1:loose_innodb_page_size=4k",
+            "4k",
+        ),
         ("mysql@9.7+pages-16k+pages-8k", "", "8k"),
         ("mysql@9.7+pages-8k+pages-16k", "", "16k"),
         ("mysql@9.7+pages-8k", "innodb_page_size=16k", "16k"),
     ],
 )
-def test_of_a_variable_given_twice_the_last_value_shapes_the_directory(profile: str, pairs: str, size: str) -> None:
+def test_of_a_variable_given_twice_the_last_value_shapes_the_directory(
+    profile: str, pairs: str, size: str
+) -> None:
     whole = replace(library(), settings={**library().settings, **PAGES})
     plan = make_plan(PlanRequest(profile, assignments=(pairs,)), whole, Availability())
     data = data_request(plan)
     assert data is not None
     for each in (plan.request, base_requests(plan, whole)["mysql1"], data):
         made = make_plan(each, whole, Availability())
-        variables = effective_variables(made.databases[0], node_context(made, made.databases[0], PLACEHOLDER))
-        found = {name.removeprefix("loose_"): value for name, value in variables.items()}  # the server reads downwards
+        variables = effective_variables(
+            made.databases[0], node_context(made, made.databases[0], PLACEHOLDER)
+        )
+        # The server reads downwards.
+        found = {name.removeprefix("loose_"): value for name, value in variables.items()}
         assert found["innodb_page_size"] == size
 
 
@@ -115,25 +130,35 @@ def test_what_does_not_shape_it_makes_no_difference(pair: str) -> None:
         ("mysql@9.7", {"cnf": UserFile("a.cnf", "!includedir /elsewhere\n", "0")}),
     ],
 )
-def test_who_cannot_begin_from_one_begins_from_nothing(profile: str, request_: dict[str, object]) -> None:
+def test_who_cannot_begin_from_one_begins_from_nothing(
+    profile: str, request_: dict[str, object]
+) -> None:
     assert base_hashes(profile, **request_) == {}
 
 
 def test_a_file_that_shapes_nothing_does_not_rule_it_out() -> None:
-    assert base_hashes("mysql@9.7", cnf=UserFile("a.cnf", "[mysqld]\nmax-connections = 9\n", "0")) == base_hashes(
-        "mysql@9.7"
-    )
+    assert base_hashes(
+        "mysql@9.7", cnf=UserFile("a.cnf", "[mysqld]\nmax-connections = 9\n", "0")
+    ) == base_hashes("mysql@9.7")
 
 
-@pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "gr3@9.7", "galera3@11.8", "mariadb@10.11+replica@11.8"])
-def test_the_first_start_of_a_base_directory_has_had_nothing_that_is_not_said_again(profile: str) -> None:
-    """Every object of a server's own first start comes from its base data directory or the credential rotation."""
+@pytest.mark.parametrize(
+    "profile", ["mysql@9.7+replica1", "gr3@9.7", "galera3@11.8", "mariadb@10.11+replica@11.8"]
+)
+def test_the_first_start_of_a_base_directory_has_had_nothing_that_is_not_said_again(
+    profile: str,
+) -> None:
+    """Every object of a server's own first start comes from its base data directory or the
+    credential rotation.
+    """
     plan = planned(PlanRequest(profile))
     requests = base_requests(plan, library())
     restored = compose_document(plan, PLACEHOLDER, Identity("p", ""), "key")
     for node in plan.databases:
         base = planned(requests[node.name])
-        had = _first_start(compose_document(base, PLACEHOLDER, Identity("p", "")), base.databases[0].name)
+        had = _first_start(
+            compose_document(base, PLACEHOLDER, Identity("p", "")), base.databases[0].name
+        )
         renewal = _texts(restored, node.name, "/sandbox/renew.sql")
         for line in _first_start(restored, node.name).splitlines():
             if line.startswith(("CREATE", "GRANT", "CHANGE", "INSERT")):
@@ -146,7 +171,11 @@ def _first_start(document: dict, node: str) -> str:  # type: ignore[type-arg]
 
 def _texts(document: dict, node: str, target: str) -> str:  # type: ignore[type-arg]
     mounts = document["services"][node]["configs"]
-    return "\n".join(document["configs"][m["source"]]["content"] for m in mounts if m["target"].startswith(target))
+    return "\n".join(
+        document["configs"][m["source"]]["content"]
+        for m in mounts
+        if m["target"].startswith(target)
+    )
 
 
 def test_no_component_shapes_a_directory_otherwise_than_its_base_directory() -> None:
@@ -155,8 +184,14 @@ def test_no_component_shapes_a_directory_otherwise_than_its_base_directory() -> 
         if component.spec.kind == "database" and component.spec.base_directory:
             base = library().components.get(component.spec.base_directory).spec
             shaping = set(component.spec.shaping)
-            mine = {key: value for key, value in component.spec.variables.items() if canonical(key) in shaping}
-            assert mine == {key: value for key, value in base.variables.items() if canonical(key) in shaping}
+            mine = {
+                key: value
+                for key, value in component.spec.variables.items()
+                if canonical(key) in shaping
+            }
+            assert mine == {
+                key: value for key, value in base.variables.items() if canonical(key) in shaping
+            }
 
 
 @pytest.mark.parametrize(
@@ -165,7 +200,11 @@ def test_no_component_shapes_a_directory_otherwise_than_its_base_directory() -> 
         ("gr3@9.7+router+threadpool", {}, "gr3@9.7"),
         ("mysql@9.7+replica2+haproxy+relaxed", {}, "mysql@9.7+replica2"),
         ("mysql@9.7+rewriter+threadpool", {}, "mysql@9.7+rewriter"),
-        ("mysql@9.7+prometheus+mysql@8.4+doublewrite-off", {}, "mysql@9.7+mysql@8.4+doublewrite-off"),
+        (
+            "mysql@9.7+prometheus+mysql@8.4+doublewrite-off",
+            {},
+            "mysql@9.7+mysql@8.4+doublewrite-off",
+        ),
         ("mysql@9.7", {"assignments": ("max_connections=9 innodb_page_size=8k",)}, "mysql@9.7"),
     ],
 )
@@ -187,7 +226,9 @@ def test_data_of_a_cluster_that_cannot_be_restored_is_not_kept() -> None:
 def statements(profile: str, node: str) -> list[str]:
     """What a node is sent when it is restored."""
     plan = planned(PlanRequest(profile))
-    return rotation_sql(plan.node(node), node_context(plan, plan.node(node), PLACEHOLDER)).splitlines()
+    return rotation_sql(
+        plan.node(node), node_context(plan, plan.node(node), PLACEHOLDER)
+    ).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -198,26 +239,40 @@ def statements(profile: str, node: str) -> list[str]:
 def test_each_statement_is_one_line_without_a_comment(profile: str, node: str) -> None:
     lines = statements(profile, node)
     assert lines
-    assert all(line.endswith(";") and line.count(";") == 1 and not line.startswith(("-", "#", "/")) for line in lines)
+    assert all(
+        line.endswith(";") and line.count(";") == 1 and not line.startswith(("-", "#", "/"))
+        for line in lines
+    )
 
 
-@pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "mariadb@11.8+replica1", "gr3@9.7", "galera3@10.5"])
+@pytest.mark.parametrize(
+    "profile", ["mysql@9.7+replica1", "mariadb@11.8+replica1", "gr3@9.7", "galera3@10.5"]
+)
 def test_every_account_of_the_first_start_gets_its_new_password(profile: str) -> None:
     plan = planned(PlanRequest(profile))
     for node in plan.databases:
         context = node_context(plan, node, PLACEHOLDER)
         document = compose_document(plan, PLACEHOLDER, Identity("p", ""))
         sources = {mount["source"] for mount in document["services"][node.name]["configs"]}
-        text = "".join(body["content"] for name, body in document["configs"].items() if name in sources)
+        text = "".join(
+            body["content"] for name, body in document["configs"].items() if name in sources
+        )
         text = text.replace("CREATE USER IF NOT EXISTS", "CREATE USER")
         made = {line.split()[2] for line in text.splitlines() if line.startswith("CREATE USER")}
-        renewal = "".join(line for line in rotation_sql(node, context).splitlines() if line.startswith("ALTER USER"))
+        renewal = "".join(
+            line
+            for line in rotation_sql(node, context).splitlines()
+            if line.startswith("ALTER USER")
+        )
         assert made
         assert {account for account in made if f"{account} IDENTIFIED BY" not in renewal} == set()
 
 
 def test_nothing_of_it_reaches_another_server() -> None:
-    assert statements("galera3@11.8", "galera1")[:2] == ["SET SESSION sql_log_bin = 0;", "SET SESSION wsrep_on = OFF;"]
+    assert statements("galera3@11.8", "galera1")[:2] == [
+        "SET SESSION sql_log_bin = 0;",
+        "SET SESSION wsrep_on = OFF;",
+    ]
     assert statements("gr3@9.7", "gr1")[0] == "SET SESSION sql_log_bin = 0;"
 
 
@@ -244,5 +299,9 @@ def test_only_a_restored_stack_reads_it() -> None:
     assert "init_file" not in str(plain)
     assert "init_file = /sandbox/renew.sql" in str(restored["configs"])
     assert restored["services"]["mysql1"]["labels"]["sandbox.restored"] == "key"
-    (mount,) = [each for each in restored["services"]["mysql1"]["configs"] if each["target"] == "/sandbox/renew.sql"]
+    (mount,) = [
+        each
+        for each in restored["services"]["mysql1"]["configs"]
+        if each["target"] == "/sandbox/renew.sql"
+    ]
     assert (int(mount["mode"]), mount["uid"]) == (0o400, "999")

@@ -11,17 +11,23 @@ from sandbox.profile.library import ComponentSpec
 from unit.profile.small_library import plan
 
 FOLDER = "/docker-entrypoint-initdb.d"
-OTHER = [NodeFile("done.sh", f"{FOLDER}/99-done.sh", "rm x\n"), NodeFile("a", "/elsewhere/10-a.sql", "A\n")]
+OTHER = [
+    NodeFile("done.sh", f"{FOLDER}/99-done.sh", "rm x\n"),
+    NodeFile("a", "/elsewhere/10-a.sql", "A\n"),
+]
 
 
 def join(*files: NodeFile) -> list[NodeFile]:
     """The SQL of one folder, joined, on a server."""
-    return joined([*OTHER, *files], plan("mysql").node("mysql1"), FOLDER, ".sql", "10-first-start.sql", "-- ")
+    return joined(
+        [*OTHER, *files], plan("mysql").node("mysql1"), FOLDER, ".sql", "10-first-start.sql", "-- "
+    )
 
 
 def test_parts_keep_their_order_and_their_names() -> None:
     *rest, whole = join(
-        NodeFile("reset", f"{FOLDER}/90-reset.sql", "RESET\n"), NodeFile("u", f"{FOLDER}/10-u.sql", "U\n")
+        NodeFile("reset", f"{FOLDER}/90-reset.sql", "RESET\n"),
+        NodeFile("u", f"{FOLDER}/10-u.sql", "U\n"),
     )
     assert rest == OTHER
     assert (whole.target, whole.source) == (f"{FOLDER}/10-first-start.sql", "mysql-first-start.sql")
@@ -57,7 +63,11 @@ def test_the_program_gets_the_files_and_sees_its_arguments_folder_and_home(tmp_p
     script = SCRIPT.replace("/sandbox /docker-entrypoint-initdb.d", f"{tmp_path} {tmp_path}/none")
     program = ["sh", "-c", 'echo "$(id -un) $PWD $HOME $1"', "x", "a b"]
     command = ["sh", "-s", "nobody", *program]
-    done = subprocess.run(command, input=script, text=True, capture_output=True, cwd="/usr/share", check=False)
-    home = subprocess.run(["sh", "-c", "echo ~nobody"], text=True, capture_output=True, check=True).stdout.strip()
+    done = subprocess.run(
+        command, input=script, text=True, capture_output=True, cwd="/usr/share", check=False
+    )
+    home = subprocess.run(
+        ["sh", "-c", "echo ~nobody"], text=True, capture_output=True, check=True
+    ).stdout.strip()
     assert (done.stdout.strip(), done.stderr) == (f"nobody /usr/share {home} a b", "")
     assert (tmp_path / "password").owner() == "nobody"

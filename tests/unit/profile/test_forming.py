@@ -1,4 +1,6 @@
-"""The forming script of Group Replication: what it sends its server when it joins, asked of its shell functions."""
+"""The forming script of Group Replication: what it sends its server when it joins, asked of its
+shell functions.
+"""
 
 import os
 import subprocess
@@ -22,7 +24,9 @@ def run(tmp_path: Path, call: str) -> str:
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SENT": str(tmp_path / "sent")}
     nodes = {"SANDBOX_NODE": "gr3", "SANDBOX_NODES": "gr1 gr2 gr3", "SANDBOX_REPLICA": "replica"}
     argv = ["bash", "-c", f"{functions}\n{call}"]
-    return subprocess.run(argv, env=environment | nodes, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(
+        argv, env=environment | nodes, check=True, capture_output=True, text=True, timeout=60
+    ).stdout
 
 
 def sent_by(tmp_path: Path, call: str) -> list[str]:
@@ -32,12 +36,17 @@ def sent_by(tmp_path: Path, call: str) -> list[str]:
 
 
 def test_a_member_that_joins_has_its_seeds_ten_times_while_it_asks_them(tmp_path: Path) -> None:
-    """Asked once each, they turn one of two away that join in the same instant, and it asks again 5 s later."""
+    """Asked once each, they turn one of two away that join in the same instant, and it asks again 5
+    s later.
+    """
     statements = sent_by(tmp_path, "start joining")
     begin = statements.index("start group_replication;")
     assert statements[:2] == [
         "set @seeds = @@global.group_replication_group_seeds;",
-        "set global group_replication_group_seeds = concat(repeat(concat(@seeds, ','), 9), @seeds);",
+        (
+            "set global group_replication_group_seeds = concat(repeat(concat(@seeds, ','), 9),"
+            " @seeds);"
+        ),
     ]
     assert "set global group_replication_group_seeds = @seeds;" in statements[begin:]
 
@@ -65,7 +74,9 @@ def test_nobody_leaves_while_another_membership_is_forced(tmp_path: Path) -> Non
 
 
 def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Path) -> None:
-    """Bash unsets a coprocess that has ended; the loop then connects again. No answer counts for a later question."""
+    """Bash unsets a coprocess that has ended; the loop then connects again. No answer counts for a
+    later question.
+    """
     call = """
         coproc own { read -r _; echo 1; }
         ask 'select 1'; echo "answer: $answer"
@@ -78,6 +89,11 @@ def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Pat
 
 
 def test_the_question_of_a_repair_keeps_the_answer_about_the_position(tmp_path: Path) -> None:
-    """What this node holds is compared with the others' afterwards: with another answer no group ever forms."""
+    """What this node holds is compared with the others' afterwards: with another answer no group
+    ever forms.
+    """
     coproc = "ask() { answer=0; }\n"
-    assert run(tmp_path, f"{coproc}answer='OFFLINE|0|a:1-64'\nrepaired || echo \"$answer\"") == "OFFLINE|0|a:1-64\n"
+    assert (
+        run(tmp_path, f"{coproc}answer='OFFLINE|0|a:1-64'\nrepaired || echo \"$answer\"")
+        == "OFFLINE|0|a:1-64\n"
+    )

@@ -1,4 +1,6 @@
-"""Plans and Compose files of sample profiles, byte for byte; UPDATE_GOLDEN=1 keeps a difference that is meant."""
+"""Plans and Compose files of sample profiles, byte for byte; UPDATE_GOLDEN=1 keeps a difference
+that is meant.
+"""
 
 import difflib
 import os
@@ -39,9 +41,13 @@ PROFILES = [
 
 
 def sample(profile: str) -> Plan:
-    """A plan where nothing is local and a registry answers: the published images, wherever there are any."""
+    """A plan where nothing is local and a registry answers: the published images, wherever there
+    are any.
+    """
     external = EXTERNAL if profile == "external" else None
-    return make_plan(PlanRequest(profile, external=external), load_library(), Availability(registry=lambda: True))
+    return make_plan(
+        PlanRequest(profile, external=external), load_library(), Availability(registry=lambda: True)
+    )
 
 
 def check(path: Path, text: str) -> None:
@@ -50,8 +56,12 @@ def check(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     kept = path.read_text(encoding="utf-8") if path.exists() else ""
-    difference = "\n".join(difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="", n=2))
-    assert kept == text, f"{path.name} differs; if that is meant: UPDATE_GOLDEN=1 make test-unit\n{difference[:3000]}"
+    difference = "\n".join(
+        difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="", n=2)
+    )
+    assert kept == text, (
+        f"{path.name} differs; if that is meant: UPDATE_GOLDEN=1 make test-unit\n{difference[:3000]}"  # noqa: E501
+    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -61,7 +71,9 @@ def test_a_plan_is_as_it_was(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_compose_file_is_as_it_was(profile: str) -> None:
-    document = compose_document(sample(profile), PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout"))
+    document = compose_document(
+        sample(profile), PLACEHOLDER, Identity("sandbox-default-abcdef", "/checkout")
+    )
     check(GOLDEN / "compose" / f"{profile}.yaml", compose_text(document))
 
 

@@ -24,8 +24,14 @@ from sandbox.profile.grammar import (
         ("mysql", [Term("mysql", None, None, "mysql")]),
         ("pxc3@8.4", [Term("pxc", 3, "8.4", "pxc3@8.4")]),
         ("mysql@8.0.36-28", [Term("mysql", None, "8.0.36-28", "mysql@8.0.36-28")]),
-        ("  gr3+multi-primary ", [Term("gr", 3, None, "gr3"), Term("multi-primary", None, None, "multi-primary")]),
-        ("mysql@8.4+mysql@9.7", [Term("mysql", None, "8.4", "mysql@8.4"), Term("mysql", None, "9.7", "mysql@9.7")]),
+        (
+            "  gr3+multi-primary ",
+            [Term("gr", 3, None, "gr3"), Term("multi-primary", None, None, "multi-primary")],
+        ),
+        (
+            "mysql@8.4+mysql@9.7",
+            [Term("mysql", None, "8.4", "mysql@8.4"), Term("mysql", None, "9.7", "mysql@9.7")],
+        ),
     ],
 )
 def test_terms_are_read_left_to_right(profile: str, terms: list[Term]) -> None:
@@ -41,9 +47,28 @@ def test_a_count_is_one_to_nine(profile: str) -> None:
 
 @pytest.mark.parametrize(
     "profile",
-    ["", "   ", "+", "mysql+", "+mysql", "mysql++replica", "MySQL", "3mysql", "mysql@", "mysql@8.4@9.7", "mysql 3",
-     "a;rm -rf x", "$(touch x)", "mysql@8.4;", "-mysql", "mysql-", "x" * 501, "mysql\u0665", "mysql\x00"],
-)  # fmt: skip
+    [
+        "",
+        "   ",
+        "+",
+        "mysql+",
+        "+mysql",
+        "mysql++replica",
+        "MySQL",
+        "3mysql",
+        "mysql@",
+        "mysql@8.4@9.7",
+        "mysql 3",
+        "a;rm -rf x",
+        "$(touch x)",
+        "mysql@8.4;",
+        "-mysql",
+        "mysql-",
+        "x" * 501,
+        "mysql\u0665",
+        "mysql\x00",
+    ],
+)
 def test_what_is_no_term_is_refused_before_anything_starts(profile: str) -> None:
     with pytest.raises(SandboxError) as refused:
         parse(profile)
@@ -77,7 +102,10 @@ def test_any_text_is_terms_or_three_lines(text: str) -> None:
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("mysql://app@db.example.net:3307/shop", ExternalAddress("db.example.net", 3307, "app", "shop")),
+        (
+            "mysql://app@db.example.net:3307/shop",
+            ExternalAddress("db.example.net", 3307, "app", "shop"),
+        ),
         ("mysql://db", ExternalAddress("db", 3306, "root", "sbtest")),
         ("mariadb://app@[::1]:3306", ExternalAddress("::1", 3306, "app", "sbtest")),
     ],
@@ -87,7 +115,8 @@ def test_what_is_not_named_has_a_default(url: str, address: ExternalAddress) -> 
 
 
 @pytest.mark.parametrize(
-    "url", ["foo", "host:3306", "mysql://", "http://host", "mysql://u@h:abc/db", "mysql://u@h:99999/db"]
+    "url",
+    ["foo", "host:3306", "mysql://", "http://host", "mysql://u@h:abc/db", "mysql://u@h:99999/db"],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(SandboxError, match="is not a valid address") as refused:
@@ -105,7 +134,10 @@ def test_a_password_in_an_invalid_address_is_not_printed(url: str) -> None:
 def test_a_password_is_refused_and_not_repeated() -> None:
     with pytest.raises(SandboxError) as refused:
         external_address("mysql://app:S3cret@db:3306/shop")
-    assert "S3cret" not in " ".join(refused.value.lines()) and "EXTERNAL_PASSWORD_FILE" in refused.value.known
+    assert (
+        "S3cret" not in " ".join(refused.value.lines())
+        and "EXTERNAL_PASSWORD_FILE" in refused.value.known
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,18 +145,26 @@ def test_a_password_is_refused_and_not_repeated() -> None:
     [
         ("a=1", [(None, "a", "1")]),
         ("a=1 b='x y'", [(None, "a", "1"), (None, "b", "x y")]),
-        ('replica:a=1 mysql2:b="$(touch x)"', [("replica", "a", "1"), ("mysql2", "b", "$(touch x)")]),
-        ("a= optimizer_switch='mrr=on,mrr_cost_based=off'",
-         [(None, "a", ""), (None, "optimizer_switch", "mrr=on,mrr_cost_based=off")]),
+        (
+            'replica:a=1 mysql2:b="$(touch x)"',
+            [("replica", "a", "1"), ("mysql2", "b", "$(touch x)")],
+        ),
+        (
+            "a= optimizer_switch='mrr=on,mrr_cost_based=off'",
+            [(None, "a", ""), (None, "optimizer_switch", "mrr=on,mrr_cost_based=off")],
+        ),
         ("", []),
     ],
-)  # fmt: skip
-def test_assignments_are_split_as_a_shell_would(text: str, triples: list[tuple[str | None, str, str]]) -> None:
+)
+def test_assignments_are_split_as_a_shell_would(
+    text: str, triples: list[tuple[str | None, str, str]]
+) -> None:
     assert split_assignments((text,)) == triples
 
 
 @pytest.mark.parametrize(
-    "text", ["a", "=1", "a=1 'b", "1a=2", "a b=1", "Replica:a=1", "a='x\ny'", "a:b:c=1", "[mysqld]=1"]
+    "text",
+    ["a", "=1", "a=1 'b", "1a=2", "a b=1", "Replica:a=1", "a='x\ny'", "a:b:c=1", "[mysqld]=1"],
 )
 def test_what_is_no_assignment_is_refused(text: str) -> None:
     with pytest.raises(SandboxError) as refused:
@@ -133,7 +173,11 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
 
 
 @given(
-    st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,10}", fullmatch=True), st.text(max_size=20), max_size=4)
+    st.dictionaries(
+        st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,10}", fullmatch=True),
+        st.text(max_size=20),
+        max_size=4,
+    )
 )
 def test_any_value_that_fits_a_line_arrives_as_typed(pairs: dict[str, str]) -> None:
     text = " ".join(f"{name}={shlex.quote(value)}" for name, value in pairs.items())
@@ -153,17 +197,26 @@ def test_any_text_is_assignments_or_three_lines(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("ext4:4g", ("ext4", 4 << 30)), ("xfs:1024m", ("xfs", 1 << 30)), ("BTRFS:2G", ("btrfs", 2 << 30))],
+    [
+        ("ext4:4g", ("ext4", 4 << 30)),
+        ("xfs:1024m", ("xfs", 1 << 30)),
+        ("BTRFS:2G", ("btrfs", 2 << 30)),
+    ],
 )
 def test_a_disk_is_a_file_system_and_a_size(text: str, found: tuple[str, int]) -> None:
     assert parse_disk(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "4g", "ext4", "ext4:", "zfs:4g", "ext4:4", "ext4:0.5g", "ext4:-4g", "ext4:4gb "])
+@pytest.mark.parametrize(
+    "text", ["", "4g", "ext4", "ext4:", "zfs:4g", "ext4:4", "ext4:0.5g", "ext4:-4g", "ext4:4gb "]
+)
 def test_what_is_no_disk_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(SandboxError) as refused:
         check_limits(None, None, disk=text)
-    assert refused.value.exit_code == 2 and refused.value.next_step == "try: make up PROFILE=mysql@9.7 DISK=ext4:4g"
+    assert (
+        refused.value.exit_code == 2
+        and refused.value.next_step == "try: make up PROFILE=mysql@9.7 DISK=ext4:4g"
+    )
     assert "ext4, xfs, btrfs" in refused.value.known
 
 

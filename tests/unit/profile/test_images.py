@@ -25,15 +25,24 @@ from unit.profile.small_library import CATALOG, plan
 BUILT = "sandbox/mysql:9.7-sid"
 
 
-def chosen(key: str, asked: str | None = None, *, local: tuple[str, ...] = (), registry: bool = False,
-           lock: Lock | None = None, packages: Mapping[str, str] | None = None) -> ImageChoice:  # fmt: skip
+def chosen(
+    key: str,
+    asked: str | None = None,
+    *,
+    local: tuple[str, ...] = (),
+    registry: bool = False,
+    lock: Lock | None = None,
+    packages: Mapping[str, str] | None = None,
+) -> ImageChoice:
     """The image of a key on a machine that has these references and, or not, a registry.
 
     ``packages``: images built here, by reference, with their package versions.
     """
     built = packages or {}
     here = frozenset({*local, *built})
-    return choose_image(CATALOG, key, asked, Availability(here, lambda: registry, lock or Lock(), built))
+    return choose_image(
+        CATALOG, key, asked, Availability(here, lambda: registry, lock or Lock(), built)
+    )
 
 
 def test_a_published_image_that_is_here_comes_first() -> None:
@@ -43,7 +52,11 @@ def test_a_published_image_that_is_here_comes_first() -> None:
 
 def test_a_built_image_that_is_here_comes_before_the_registry() -> None:
     choice = chosen("mysql", local=("sandbox/mysql:9.7-sid",), registry=True)
-    assert (choice.reference, choice.source, choice.origin) == ("sandbox/mysql:9.7-sid", "local", "built")
+    assert (choice.reference, choice.source, choice.origin) == (
+        "sandbox/mysql:9.7-sid",
+        "local",
+        "built",
+    )
 
 
 def test_what_is_not_here_is_pulled_else_built_else_cannot_be_had() -> None:
@@ -65,7 +78,10 @@ def test_the_registry_is_asked_only_where_it_matters() -> None:
 def test_a_locked_digest_is_honoured() -> None:
     lock = Lock(published={"mysql:8.4.11": "sha256:abc"})
     assert chosen("mysql", "8.4", registry=True, lock=lock).reference == "mysql:8.4.11@sha256:abc"
-    assert chosen("mysql", "8.4", local=("mysql:8.4.11",), lock=lock).reference == "mysql:8.4.11@sha256:abc"
+    assert (
+        chosen("mysql", "8.4", local=("mysql:8.4.11",), lock=lock).reference
+        == "mysql:8.4.11@sha256:abc"
+    )
 
 
 def test_a_locked_build_is_honoured() -> None:
@@ -100,8 +116,12 @@ def test_a_series_that_was_built_is_not_the_catalogs_current_version_of_it() -> 
     ("packages", "version"),
     [({BUILT: "9.7.4-2"}, "9.7.4"), ({BUILT: "1:9.7.6+ds-0+deb13u1"}, "9.7.6"), ({}, "9.7.4")],
 )
-def test_a_built_series_has_the_version_of_its_package(packages: dict[str, str], version: str) -> None:
-    """Before it is built: the newest package that the catalog knows in its suite, never the published version."""
+def test_a_built_series_has_the_version_of_its_package(
+    packages: dict[str, str], version: str
+) -> None:
+    """Before it is built: the newest package that the catalog knows in its suite, never the
+    published version.
+    """
     assert chosen("mysql", "9.7", packages=packages).version == version
 
 
@@ -136,7 +156,9 @@ def test_an_exact_version_is_built_from_the_package_that_has_it(
 def test_of_two_packages_of_one_version_the_one_asked_for_is_taken() -> None:
     here = {"sandbox/mysql:9.7.4-1-experimental": "9.7.4-1", "sandbox/mysql:9.7.4-2-sid": "9.7.4-2"}
     assert chosen("mysql", "9.7.4", packages=here).reference == "sandbox/mysql:9.7.4-2-sid"
-    assert chosen("mysql", "9.7.4-1", packages=here).reference == "sandbox/mysql:9.7.4-1-experimental"
+    assert (
+        chosen("mysql", "9.7.4-1", packages=here).reference == "sandbox/mysql:9.7.4-1-experimental"
+    )
     only = {"sandbox/mysql:9.7.4-1-experimental": "9.7.4-1"}
     assert chosen("mysql", "9.7.4", packages=only).source == "local", "it is that version"
 
@@ -160,20 +182,29 @@ def test_what_there_is_of_a_series() -> None:
     assert found.here == ("9.7.4-1", "9.7.4", "9.7.1")
     assert found.published == ("9.7.2",)
     assert found.buildable == ("9.7.4-1", "9.7.4", "9.7.3")
-    assert series_versions(CATALOG, "mysql", "8.0", available).published == ("8.0.46", "8.0.32-1.2.11")
-    client = series_versions(CATALOG, "client", "1", Availability(frozenset({"sandbox/client:1-bookworm"})))
+    assert series_versions(CATALOG, "mysql", "8.0", available).published == (
+        "8.0.46",
+        "8.0.32-1.2.11",
+    )
+    client = series_versions(
+        CATALOG, "client", "1", Availability(frozenset({"sandbox/client:1-bookworm"}))
+    )
     assert (client.here, client.published, client.buildable) == (("1",), (), ("1",))
 
 
 def images_of(planned: Plan) -> dict[str, tuple[str, str, str]]:
     """Node → (reference, source, origin)."""
-    return {node.name: (node.image, node.choice.source, node.choice.origin) for node in planned.nodes}
+    return {
+        node.name: (node.image, node.choice.source, node.choice.origin) for node in planned.nodes
+    }
 
 
 def test_an_image_of_the_users_own_takes_the_place_of_the_databases() -> None:
     planned = plan("mysql@8.4+replica2+balancer", image="sha256:1")
     found = images_of(planned)
-    assert {found[name] for name in ("mysql1", "replica1", "replica2")} == {("sha256:1", "local", "given")}
+    assert {found[name] for name in ("mysql1", "replica1", "replica2")} == {
+        ("sha256:1", "local", "given")
+    }
     assert "given" not in (found["balancer1"][2], found["client1"][2])
     assert planned.node("mysql1").version == "8.4.11", "the profile says which contract it honours"
     assert planned.groups[0].databases[0].image == "sha256:1"
@@ -195,7 +226,9 @@ def test_an_image_is_named_in_the_label_and_is_part_of_the_plan() -> None:
     assert inputs(planned)["image"] == "sha256:1" and "image" not in inputs(plan("mysql"))
     document = compose_document(planned, PLACEHOLDER, Identity("p", "/here"))
     assert document["services"]["mysql1"]["image"] == "sha256:1"
-    assert json.loads(document["services"]["mysql1"]["labels"]["sandbox.about"])["origin"] == "given"
+    assert (
+        json.loads(document["services"]["mysql1"]["labels"]["sandbox.about"])["origin"] == "given"
+    )
 
 
 def test_an_image_needs_a_server_that_it_can_replace() -> None:
@@ -252,7 +285,8 @@ def test_what_is_only_built_here_has_no_published_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"), [("8.0.16", False), ("8.0.17", True), ("9.7.2", True), ("5.6.51", False)]
+    ("version", "expected"),
+    [("8.0.16", False), ("8.0.17", True), ("9.7.2", True), ("5.6.51", False)],
 )
 def test_a_capability_counts_from_its_version_on(version: str, expected: bool) -> None:
     assert MYSQL.has("clone", version) is expected
@@ -273,18 +307,34 @@ def test_a_capability_counts_from_its_version_on(version: str, expected: bool) -
         ("9", "10.5", False),
     ],
 )
-def test_at_least_compares_numbers_as_far_as_both_go(version: str, since: str, expected: bool) -> None:
+def test_at_least_compares_numbers_as_far_as_both_go(
+    version: str, since: str, expected: bool
+) -> None:
     assert at_least(version, since) is expected
 
 
 @pytest.mark.parametrize(
     ("version", "series", "expected"),
-    [("8.0.36-28", "8.0", True), ("8.0", "8.0", True), ("8.01", "8.0", False), ("10.11.9", "10.1", False),
-     ("8.4-arm64", "8.4", True), ("v2.53.4", "2.53", True), ("vv2.53", "2.53", False)],
-)  # fmt: skip
-def test_an_exact_tag_belongs_to_its_series_alone(version: str, series: str, expected: bool) -> None:
+    [
+        ("8.0.36-28", "8.0", True),
+        ("8.0", "8.0", True),
+        ("8.01", "8.0", False),
+        ("10.11.9", "10.1", False),
+        ("8.4-arm64", "8.4", True),
+        ("v2.53.4", "2.53", True),
+        ("vv2.53", "2.53", False),
+    ],
+)
+def test_an_exact_tag_belongs_to_its_series_alone(
+    version: str, series: str, expected: bool
+) -> None:
     assert belongs_to(version, series) is expected
 
 
 def test_versions_sort_by_number() -> None:
-    assert sorted(["10.11", "10.5", "11.8", "9.7"], key=version_key) == ["9.7", "10.5", "10.11", "11.8"]
+    assert sorted(["10.11", "10.5", "11.8", "9.7"], key=version_key) == [
+        "9.7",
+        "10.5",
+        "10.11",
+        "11.8",
+    ]

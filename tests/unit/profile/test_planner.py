@@ -1,4 +1,6 @@
-"""Terms → Plan: names, counts, groups, what follows whose version, and everything that is refused."""
+"""Terms → Plan: names, counts, groups, what follows whose version, and everything that is
+refused.
+"""
 
 import pytest
 
@@ -47,7 +49,10 @@ def test_a_group_knows_its_parts() -> None:
 def test_auxiliary_nodes_come_one_for_each_database() -> None:
     planned = plan("mysql+replica+balancer")
     checkers = [node for node in planned.nodes if node.service == "checker"]
-    assert [(node.name, node.watches) for node in checkers] == [("checker1", "mysql1"), ("checker2", "replica1")]
+    assert [(node.name, node.watches) for node in checkers] == [
+        ("checker1", "mysql1"),
+        ("checker2", "replica1"),
+    ]
     assert checkers[0].options["mode"] == "plain"
 
 
@@ -55,7 +60,9 @@ def test_a_node_may_stand_on_the_host_of_another() -> None:
     planned = plan("mysql+manager+replica")
     hosts = {node.name: node.host_of for node in planned.nodes if node.host_of}
     assert hosts == {"login1": "mysql1", "login2": "replica1"}
-    assert not any(node.host_of for node in plan("mysql+balancer").nodes), "one that only watches has a host of its own"
+    assert not any(node.host_of for node in plan("mysql+balancer").nodes), (
+        "one that only watches has a host of its own"
+    )
 
 
 def test_what_watches_the_stack_stands_anywhere_and_sees_every_database() -> None:
@@ -75,7 +82,9 @@ def test_what_watches_the_stack_stands_anywhere_and_sees_every_database() -> Non
         ("mysql@8.0+balancer", "balancer1", "3.0.26"),
     ],
 )
-def test_what_attaches_follows_the_groups_version_where_it_can(profile: str, node: str, version: str) -> None:
+def test_what_attaches_follows_the_groups_version_where_it_can(
+    profile: str, node: str, version: str
+) -> None:
     assert plan(profile).node(node).version == version
 
 
@@ -133,14 +142,26 @@ REFUSED = {
     "mysql+cloning2": ("'cloning2': a setting takes no count", "applies to the whole group"),
     "mysql+cloning@8.4": ("'cloning@8.4': a setting takes no count and no version", ""),
     "mysql+cloning+cloning": ("the setting 'cloning' appears twice", "once is enough"),
-    "classic3": ("the named profile 'classic' takes no count and no version", "it stands for mysql+replica2+balancer"),
+    "classic3": (
+        "the named profile 'classic' takes no count and no version",
+        "it stands for mysql+replica2+balancer",
+    ),
     "mysql+router": ("'router' cannot be attached to 'mysql'", "it attaches to cluster"),
-    "mysql3+replica": ("'replica' cannot be attached to 'mysql3'", "'mysql3' is 3 independent servers"),
+    "mysql3+replica": (
+        "'replica' cannot be attached to 'mysql3'",
+        "'mysql3' is 3 independent servers",
+    ),
     "mysql+manager": ("'manager' needs a replica in its group", "'mysql' has none"),
-    "mysql+replica+manager2": ("'manager2': a group has one manager", "two would act against each other"),
+    "mysql+replica+manager2": (
+        "'manager2': a group has one manager",
+        "two would act against each other",
+    ),
     "mysql+manager+replica+manager": ("'manager': a group has one manager", ""),
     "mysql@11.8": ("'mysql' has no series for version '11.8'", ""),
-    "cluster@5.6": ("'cluster@5.6' does not work: cluster needs 8.0 or newer", "the requested version is 5.6.51"),
+    "cluster@5.6": (
+        "'cluster@5.6' does not work: cluster needs 8.0 or newer",
+        "the requested version is 5.6.51",
+    ),
     "external": ("the term 'external' needs an address", "EXTERNAL=mysql://user@host:3306/db"),
     "external@8.4": ("'external@8.4': 'external' takes no version", ""),
     "external2": ("'external2': 'external' takes no count", ""),

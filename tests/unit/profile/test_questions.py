@@ -9,7 +9,13 @@ import pytest
 
 from sandbox.profile.library import Question
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import about, ask_commands, client_questions, question_script, ready_commands
+from sandbox.profile.questions import (
+    about,
+    ask_commands,
+    client_questions,
+    question_script,
+    ready_commands,
+)
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from unit.profile.small_library import plan
 
@@ -27,9 +33,17 @@ def _programs(folder: Path, **programs: str) -> None:
 
 
 def run(script: str, folder: Path, client: str, grep: str = "exit 0") -> tuple[int, str]:
-    """Exit status and answer of a script where ``mysql`` is this shell script; ``grep``: how it finds a listener."""
+    """Exit status and answer of a script where ``mysql`` is this shell script; ``grep``: how it
+    finds a listener.
+    """
     _programs(folder, mysql=client, grep=grep)
-    done = subprocess.run(["sh"], input=script, env={"PATH": f"{folder}:/usr/bin:/bin"}, text=True, capture_output=True)
+    done = subprocess.run(
+        ["sh"],
+        input=script,
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+    )
     return done.returncode, done.stdout
 
 
@@ -50,8 +64,12 @@ def script_of(stack: Plan, probe: Question, name: str = "mysql1") -> str:
         ("true", 1, "no answer\n"),
     ],
 )
-def test_ready_is_the_one_expected_answer(stack: Plan, tmp_path: Path, client: str, status: int, answer: str) -> None:
-    assert run(script_of(stack, Question(query="select 1", expect="3,Primary,4")), tmp_path, client) == (status, answer)
+def test_ready_is_the_one_expected_answer(
+    stack: Plan, tmp_path: Path, client: str, status: int, answer: str
+) -> None:
+    assert run(
+        script_of(stack, Question(query="select 1", expect="3,Primary,4")), tmp_path, client
+    ) == (status, answer)
 
 
 def test_no_client_is_started_while_nothing_listens(stack: Plan, tmp_path: Path) -> None:
@@ -66,7 +84,9 @@ def test_no_client_is_started_while_nothing_listens(stack: Plan, tmp_path: Path)
 
 
 @pytest.mark.parametrize("status", [2, 127])
-def test_where_listeners_cannot_be_seen_the_client_is_asked(stack: Plan, tmp_path: Path, status: int) -> None:
+def test_where_listeners_cannot_be_seen_the_client_is_asked(
+    stack: Plan, tmp_path: Path, status: int
+) -> None:
     script = script_of(stack, Question(query="select 1", expect="1"))
     assert run(script, tmp_path, "echo 1", f"exit {status}") == (0, "1\n")
 
@@ -82,7 +102,10 @@ def test_text_of_several_lines_arrives_as_it_is(stack: Plan, tmp_path: Path) -> 
     program = "for each in (1, 2):\n    print(each)\nprint('end')\n"
     probe = Question(command=["python3", "-c", program], expect="x")
     node = stack.node("mysql1")
-    questions = {"first": "exit 3\n", "ask": ask_commands(probe, node, stack, node_context(stack, node, PLACEHOLDER))}
+    questions = {
+        "first": "exit 3\n",
+        "ask": ask_commands(probe, node, stack, node_context(stack, node, PLACEHOLDER)),
+    }
     (tmp_path / "probe").write_text(question_script(questions))
     done = subprocess.run(["sh", str(tmp_path / "probe"), "ask"], text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (0, "1\n2\nend\n"), done.stderr
@@ -99,7 +122,9 @@ def test_a_command_is_asked_as_it_is(stack: Plan, tmp_path: Path) -> None:
     assert run(script_of(stack, probe), tmp_path, "exit 9") == (0, "MYSQL1\n")
 
 
-def test_a_command_without_an_expected_answer_says_it_by_its_exit_status(stack: Plan, tmp_path: Path) -> None:
+def test_a_command_without_an_expected_answer_says_it_by_its_exit_status(
+    stack: Plan, tmp_path: Path
+) -> None:
     role = Question(command=["sh", "-c", "echo writer"], expect=None)
     assert run(script_of(stack, role), tmp_path, "exit 9") == (0, "writer\n")
     refused = Question(command=["sh", "-c", "echo behind; exit 1"], expect=None)
@@ -116,12 +141,16 @@ def test_what_is_asked_from_the_client_names_the_node_and_its_entry_port(stack: 
 
 def test_an_ask_script_prints_whatever_the_answer_is(stack: Plan, tmp_path: Path) -> None:
     node = stack.node("mysql1")
-    script = ask_commands(Question(query="select 1"), node, stack, node_context(stack, node, PLACEHOLDER))
+    script = ask_commands(
+        Question(query="select 1"), node, stack, node_context(stack, node, PLACEHOLDER)
+    )
     assert run(script, tmp_path, "echo reader") == (0, "reader\n")
 
 
 def test_the_label_has_what_later_commands_need_and_no_password(stack: Plan) -> None:
-    described = about(stack, stack.node("balancer1"), node_context(stack, stack.node("balancer1"), PLACEHOLDER))
+    described = about(
+        stack, stack.node("balancer1"), node_context(stack, stack.node("balancer1"), PLACEHOLDER)
+    )
     assert described["ports"] == {"rw": 3306, "ro": 3307, "stats": 8404}
     assert described["admin_ports"] == ["stats"]
     assert described["proofs"] == {"fancy": {"via": "client", "expect": "fancy"}}
@@ -142,7 +171,9 @@ def test_a_probe_answers_the_question_it_is_asked_and_no_other(stack: Plan, tmp_
 
     def ask(question: str) -> tuple[int, str, str]:
         argv = ["sh", str(probe), question]
-        done = subprocess.run(argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, text=True, capture_output=True)
+        done = subprocess.run(
+            argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, text=True, capture_output=True
+        )
         return done.returncode, done.stdout, done.stderr
 
     assert ask("ready") == (1, "reader\n", "")

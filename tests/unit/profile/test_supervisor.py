@@ -1,4 +1,6 @@
-"""PID 1 of a database node, run as a plain process: it ends with its server, except where a fault says so."""
+"""PID 1 of a database node, run as a plain process: it ends with its server, except where a fault
+says so.
+"""
 
 import signal
 import subprocess
@@ -29,7 +31,9 @@ class Supervised:
     def __init__(self, folder: Path, *command: str) -> None:
         script = folder / "supervisor"
         script.write_text(SUPERVISOR.replace("/sandbox/server.pid", str(folder / "server.pid")))
-        self.process = subprocess.Popen(["bash", script, *command], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            ["bash", script, *command], stdout=subprocess.PIPE, text=True
+        )
 
     def pids(self) -> tuple[int, int]:
         """Of the helper and of the server, once it has started."""
@@ -70,7 +74,9 @@ def test_term_reaches_the_server_itself(supervised: Supervised) -> None:
     assert supervised.process.wait(10) == 7
 
 
-def test_a_planned_crash_kills_all_of_the_server_and_leaves_the_container(supervised: Supervised) -> None:
+def test_a_planned_crash_kills_all_of_the_server_and_leaves_the_container(
+    supervised: Supervised,
+) -> None:
     helper, server = supervised.pids()
     supervised.process.send_signal(signal.SIGUSR1)
     assert is_gone(server) and is_gone(helper)
@@ -82,9 +88,14 @@ def test_a_planned_crash_kills_all_of_the_server_and_leaves_the_container(superv
     assert supervised.process.wait(10) == 7
 
 
-def test_a_server_that_asks_for_it_is_started_again_without_what_stood_beside_it(tmp_path: Path) -> None:
+def test_a_server_that_asks_for_it_is_started_again_without_what_stood_beside_it(
+    tmp_path: Path,
+) -> None:
     """As MySQL does for RESTART, and after a clone."""
-    asking = f"[ -e {tmp_path}/again ] || {{ sleep 60 & echo helper $!; touch {tmp_path}/again; exit 16; }}\n"
+    asking = (
+        f"[ -e {tmp_path}/again ] || {{ sleep 60 & echo helper $!; touch {tmp_path}/again; exit 16;"
+        " }\n"
+    )
     started = Supervised(tmp_path, "bash", "-c", f"{asking} echo parent $MYSQLD_PARENT_PID; exit 3")
     assert started.process.stdout
     helper, parent = (line.split() for line in started.process.stdout)
@@ -106,7 +117,9 @@ _PRELOADED = 'echo "preload $LD_PRELOAD"; exit 3'
 def started_with(library: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """All that the supervisor and a server print that are to be given a library."""
     monkeypatch.setenv("SANDBOX_PRELOAD", library)
-    (folder / "supervisor").write_text(SUPERVISOR.replace("/sandbox/server.pid", str(folder / "server.pid")))
+    (folder / "supervisor").write_text(
+        SUPERVISOR.replace("/sandbox/server.pid", str(folder / "server.pid"))
+    )
     words = ["bash", str(folder / "supervisor"), "bash", "-c", _PRELOADED]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 3
@@ -130,7 +143,8 @@ def test_a_library_that_cannot_be_loaded_is_left_out(
 
 
 @pytest.mark.parametrize(
-    "profile", ["mysql@9.7+replica1", "ps@8.0", "mariadb@11.8", "galera3", "pxc3", "gr3@9.7", "psgr3"]
+    "profile",
+    ["mysql@9.7+replica1", "ps@8.0", "mariadb@11.8", "galera3", "pxc3", "gr3@9.7", "psgr3"],
 )
 def test_it_is_the_first_process_of_every_database_node(profile: str) -> None:
     plan = offline_plan(PlanRequest(profile))

@@ -9,7 +9,10 @@ from unit.profile.small_library import plan
 
 def test_every_string_is_rendered_wherever_it_stands() -> None:
     value = {"{{ a }}": ["{{ a }}", 1, None, {"x": "{% if a %}yes{% endif %}"}], "plain": "$HOME"}
-    assert render(value, {"a": "1"}, "here") == {"1": ["1", 1, None, {"x": "yes"}], "plain": "$HOME"}
+    assert render(value, {"a": "1"}, "here") == {
+        "1": ["1", 1, None, {"x": "yes"}],
+        "plain": "$HOME",
+    }
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,9 @@ def test_a_line_that_holds_a_block_alone_leaves_no_line() -> None:
     assert render_text("a\n  {% if true %}\nb\n  {% endif %}\nc\n", {}, "here") == "a\nb\nc\n"
 
 
-@pytest.mark.parametrize("text", ["{{ missing }}", "{{ a.missing }}", "{% if %}", "{{ a", "{{ a | no_filter }}"])
+@pytest.mark.parametrize(
+    "text", ["{{ missing }}", "{{ a.missing }}", "{% if %}", "{{ a", "{{ a | no_filter }}"]
+)
 def test_a_template_that_does_not_render_is_the_repositorys_fault(text: str) -> None:
     with pytest.raises(SandboxError) as refused:
         render_text(text, {"a": "1"}, "compose/x")

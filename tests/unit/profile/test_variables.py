@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from sandbox.core.errors import SandboxError
 from sandbox.profile.plan import UserFile
 from sandbox.profile.templates import PLACEHOLDER, node_context
-from sandbox.profile.variables import canonical, effective_variables, names_in, refuse_mistyped, server_configuration
+from sandbox.profile.variables import (
+    canonical,
+    effective_variables,
+    names_in,
+    refuse_mistyped,
+    server_configuration,
+)
 from unit.profile.small_library import plan
 
 
@@ -34,7 +40,10 @@ def test_templates_are_rendered_for_each_node() -> None:
 
 def test_an_empty_value_leaves_the_line_out_and_set_may_still_set_it() -> None:
     assert "max_connections" not in variables("mysql+replica+late", "replica1")
-    assert variables("mysql+replica+late", "replica1", "replica:max_connections=3")["max_connections"] == "3"
+    assert (
+        variables("mysql+replica+late", "replica1", "replica:max_connections=3")["max_connections"]
+        == "3"
+    )
     assert variables("mysql", "mysql1", "init_connect=")["init_connect"] == ""
 
 
@@ -58,7 +67,9 @@ def test_plugins_to_load_add_up_each_once() -> None:
         (r"C:\temp", r'name = "C:\\temp"'),
     ],
 )
-def test_a_value_is_written_so_that_the_option_file_gives_it_back(value: str | None, line: str) -> None:
+def test_a_value_is_written_so_that_the_option_file_gives_it_back(
+    value: str | None, line: str
+) -> None:
     assert server_configuration({"name": value}) == f"[mysqld]\n{line}\n"
 
 
@@ -66,7 +77,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " ", '"': '"', "'":
 
 
 def read_back(line: str) -> str:
-    """What a server makes of ``name = value``: trimmed, one pair of quotes removed, escapes undone (my_default.c)."""
+    """What a server makes of ``name = value``: trimmed, one pair of quotes removed, escapes undone
+    (my_default.c).
+    """
     value = line.partition("=")[2].strip(" \t")
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
@@ -121,15 +134,23 @@ def test_options_and_variables_are_known_by_one_spelling() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["max_connections", "MAX-connections", "innodb_buffer_pool", "skip_name_resolve", "loose_max_conections",
-     "rewriter_enabled", "validate_password.policy"],
-)  # fmt: skip
+    [
+        "max_connections",
+        "MAX-connections",
+        "innodb_buffer_pool",
+        "skip_name_resolve",
+        "loose_max_conections",
+        "rewriter_enabled",
+        "validate_password.policy",
+    ],
+)
 def test_what_the_server_takes_or_a_plugin_may_have_passes(name: str) -> None:
     refuse(f"{name}=1")
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("innodb_bufer_pool_size", "innodb_buffer_pool_size"), ("max-conections", "max_connections")]
+    ("name", "meant"),
+    [("innodb_bufer_pool_size", "innodb_buffer_pool_size"), ("max-conections", "max_connections")],
 )
 def test_a_mistyped_name_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
     with pytest.raises(SandboxError, match=f"has no variable '{name}'") as refused:
@@ -138,7 +159,10 @@ def test_a_mistyped_name_is_refused_with_the_one_that_was_meant(name: str, meant
 
 
 def test_a_mistyped_name_in_the_users_file_is_refused_too() -> None:
-    content = "[client]\ninnodb_bufer_pool_size=1\n[mysqld]\n# a comment\nskip-name-resolve\nmax_conections = 5\n"
+    content = (
+        "[client]\ninnodb_bufer_pool_size=1\n[mysqld]\n# a"
+        " comment\nskip-name-resolve\nmax_conections = 5\n"
+    )
     made = plan("mysql", cnf=UserFile("my.cnf", content, "0"))
     with pytest.raises(SandboxError, match=r"CNF: .* has no variable 'max_conections'"):
         refuse_mistyped(made, {made.databases[0].image: KNOWN})

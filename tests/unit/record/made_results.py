@@ -22,12 +22,24 @@ CANARY = ComparisonPart(cell="canary", baseline="off")
 def matrix_part(**changed: Any) -> MatrixPart:
     """Off against on."""
     given: dict[str, Any] = {
-        "name": "quick", "title": "Quick", "question": "What does it cost?", "note": "", "key": "0" * 16,
-        "host_class": HOST_CLASS, "seed": 1, "blocks": 8, "depth": "slices", "warmup_s": 1, "seconds": 5,
-        "metrics": ["tps", "latency_p95_ms"], "factors": {"rewriter": ["off", "on"]}, "baseline": {"rewriter": "off"},
+        "name": "quick",
+        "title": "Quick",
+        "question": "What does it cost?",
+        "note": "",
+        "key": "0" * 16,
+        "host_class": HOST_CLASS,
+        "seed": 1,
+        "blocks": 8,
+        "depth": "slices",
+        "warmup_s": 1,
+        "seconds": 5,
+        "metrics": ["tps", "latency_p95_ms"],
+        "factors": {"rewriter": ["off", "on"]},
+        "baseline": {"rewriter": "off"},
         "cells": [cell(name, {"rewriter": name}) for name in ("off", "on")],
-        "comparisons": [ComparisonPart(cell="on", baseline="off")], "canary": CANARY,
-    }  # fmt: skip
+        "comparisons": [ComparisonPart(cell="on", baseline="off")],
+        "canary": CANARY,
+    }
     return MatrixPart.model_validate({**given, **changed})
 
 
@@ -42,7 +54,9 @@ def around(middle: float, seed: int, count: int = 8, spread: float = 0.01) -> li
     return [middle * drawn.lognormvariate(0, spread) for _ in range(count)]
 
 
-def records(figures: Mapping[str, Sequence[float]], result: str = "r", **changed: Any) -> list[Record]:
+def records(
+    figures: Mapping[str, Sequence[float]], result: str = "r", **changed: Any
+) -> list[Record]:
     """One for each figure, which is its tps; latency goes the other way."""
     return [
         sample_record(
@@ -52,7 +66,9 @@ def records(figures: Mapping[str, Sequence[float]], result: str = "r", **changed
                 "block": block,
                 "started_utc": STARTED + timedelta(seconds=block),
                 "environment": HOST,
-                "metrics": METRICS.model_copy(update={"tps": value, "latency_p95_ms": 10_000 / value}),
+                "metrics": METRICS.model_copy(
+                    update={"tps": value, "latency_p95_ms": 10_000 / value}
+                ),
                 **changed,
             }
         )

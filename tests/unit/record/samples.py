@@ -67,18 +67,29 @@ def sample_record(**changed: Any) -> Record:
             rate_per_s=None,
             options={"script": "oltp_read_write"},
             entry=EntryRecord(
-                via="writer", node="mysql1", host="mysql1", port=3306, multiplexes=False, answered={"mysql1": 740_990}
+                via="writer",
+                node="mysql1",
+                host="mysql1",
+                port=3306,
+                multiplexes=False,
+                answered={"mysql1": 740_990},
             ),
-            preparation=PreparationRecord(tables=4, rows_per_table=100_000, reused=False, seconds=12.3),
+            preparation=PreparationRecord(
+                tables=4, rows_per_table=100_000, reused=False, seconds=12.3
+            ),
             load_command=["sysbench", "run"],
         ),
         "metrics": METRICS,
         "status_delta": {"mysql1": {"Com_select": 500}},
         "variables": {"mysql1": {"sync_binlog": "1"}},
-        "environment": Environment(cpu_model="Test CPU", cpus=4, during=HostLoad(cpu_busy_percent=98.0)),
+        "environment": Environment(
+            cpu_model="Test CPU", cpus=4, during=HostLoad(cpu_busy_percent=98.0)
+        ),
         "checks": [
             CheckRecord(name="load_reached_server", verdict="pass", detail="all of it"),
-            CheckRecord(name="settings_in_effect", verdict="skipped", detail="the profile has no setting"),
+            CheckRecord(
+                name="settings_in_effect", verdict="skipped", detail="the profile has no setting"
+            ),
         ],
         "files": {"load_log": "load.log"},
     }

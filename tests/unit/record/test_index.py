@@ -32,7 +32,10 @@ def test_every_view_answers_without_a_single_result(tmp_path: Path) -> None:
 
 def test_a_run_is_one_row_with_its_figures_server_and_levels(tmp_path: Path) -> None:
     result = save(tmp_path, FIGURES, matrix_part())
-    columns = "result, matrix, cell, block, status, tps, server_version, levels, threads, cpu_model, started_utc"
+    columns = (
+        "result, matrix, cell, block, status, tps, server_version, levels, threads, cpu_model,"
+        " started_utc"
+    )
     rows = ask(tmp_path, f"SELECT {columns} FROM runs ORDER BY cell, block")
     assert len(rows) == 24
     name, matrix, cell, block, status, tps, version, levels, threads, cpu, started = rows[8]
@@ -57,7 +60,9 @@ def test_a_block_that_was_thrown_away_is_no_run(tmp_path: Path) -> None:
 
 def test_missing_is_null_and_never_zero(tmp_path: Path) -> None:
     save(tmp_path, {"bench": [1.0]}, metrics={"tps": None})
-    assert ask(tmp_path, "SELECT tps, errors, matrix, levels FROM runs") == [(None, None, None, None)]
+    assert ask(tmp_path, "SELECT tps, errors, matrix, levels FROM runs") == [
+        (None, None, None, None)
+    ]
 
 
 def test_the_other_views_have_what_records_have(tmp_path: Path) -> None:
@@ -65,9 +70,16 @@ def test_the_other_views_have_what_records_have(tmp_path: Path) -> None:
     assert ask(tmp_path, "SELECT kind, matrix, runs, ok, tool_commit FROM results") == [
         ("matrix", "quick", 24, 24, "abc")
     ]
-    assert ask(tmp_path, "SELECT cell, levels FROM cells") == [("off", {"rewriter": "off"}), ("on", {"rewriter": "on"})]
-    assert ask(tmp_path, "SELECT count(*), min(role) FROM nodes WHERE name = 'mysql1'") == [(24, "writer")]
-    assert ask(tmp_path, "SELECT DISTINCT name FROM checks WHERE verdict = 'pass'") == [("load_reached_server",)]
+    assert ask(tmp_path, "SELECT cell, levels FROM cells") == [
+        ("off", {"rewriter": "off"}),
+        ("on", {"rewriter": "on"}),
+    ]
+    assert ask(tmp_path, "SELECT count(*), min(role) FROM nodes WHERE name = 'mysql1'") == [
+        (24, "writer")
+    ]
+    assert ask(tmp_path, "SELECT DISTINCT name FROM checks WHERE verdict = 'pass'") == [
+        ("load_reached_server",)
+    ]
 
 
 def test_variables_counters_and_seconds_are_loaded_when_they_are_asked_for(tmp_path: Path) -> None:
@@ -75,8 +87,12 @@ def test_variables_counters_and_seconds_are_loaded_when_they_are_asked_for(tmp_p
     lines = "phase,second,threads,tps\nwarm-up,1,8,90.5\nmeasure,1,8,\n"
     (result.path / "runs" / "bench.1" / "seconds.csv").write_text(lines)
     assert ask(tmp_path, "SELECT count(*) FROM variables") == [(0,)], "not asked for yet"
-    assert ask(tmp_path, "SELECT node, variable, value FROM variables", "servers") == [("mysql1", "sync_binlog", "1")]
-    assert ask(tmp_path, "SELECT counter, value FROM status_delta", "servers") == [("Com_select", 500.0)]
+    assert ask(tmp_path, "SELECT node, variable, value FROM variables", "servers") == [
+        ("mysql1", "sync_binlog", "1")
+    ]
+    assert ask(tmp_path, "SELECT counter, value FROM status_delta", "servers") == [
+        ("Com_select", 500.0)
+    ]
     shown = ask(tmp_path, "SELECT cell, phase, second, tps, qps FROM seconds", "seconds")
     assert shown == [("bench", "warm-up", 1, 90.5, None), ("bench", "measure", 1, None, None)]
 
@@ -98,10 +114,14 @@ def test_no_answer_is_ever_stale(tmp_path: Path) -> None:
     path.unlink()
     assert ask(tmp_path, count) == [(2, 12.0)], "a record that went"
     first.path.rename(tmp_path / "20250101T000000Z-renamed")
-    assert ask(tmp_path, "SELECT count(*) FROM runs WHERE result = '20250101T000000Z-renamed'") == [(1,)]
+    assert ask(tmp_path, "SELECT count(*) FROM runs WHERE result = '20250101T000000Z-renamed'") == [
+        (1,)
+    ]
 
 
-def test_a_second_query_reads_no_record_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_query_reads_no_record_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(tmp_path, {"bench": [1.0, 2.0]})
     ask(tmp_path, "SELECT 1")
     save(tmp_path, {"bench": [3.0]}, days=1)
@@ -122,18 +142,29 @@ def test_a_second_query_reads_no_record_again(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("{", "JSON"), ("[]", "object"), ('{"schema_version": 2}', "schema_version"), ("\udcff", "UnicodeDecodeError")],
+    [
+        ("{", "JSON"),
+        ("[]", "object"),
+        ('{"schema_version": 2}', "schema_version"),
+        ("\udcff", "UnicodeDecodeError"),
+    ],
 )
-def test_a_broken_record_is_skipped_and_reported_every_time(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_broken_record_is_skipped_and_reported_every_time(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     result = save(tmp_path, {"bench": [1.0, 2.0]})
-    (result.path / "runs" / "bench.1" / "record.json").write_bytes(text.encode(errors="surrogateescape"))
+    (result.path / "runs" / "bench.1" / "record.json").write_bytes(
+        text.encode(errors="surrogateescape")
+    )
     for _ in range(2):
         index = open_index(tmp_path)
         with index.connection as connection:
             assert connection.execute("SELECT tps FROM runs").fetchall() == [(2.0,)]
         ((path, shown),) = index.broken.items()
         assert path == f"{result.path.name}/runs/bench.1/record.json" and reason in shown
-    (result.path / "runs" / "bench.1" / "record.json").write_text(records({"bench": [7.0]})[0].to_json())
+    (result.path / "runs" / "bench.1" / "record.json").write_text(
+        records({"bench": [7.0]})[0].to_json()
+    )
     assert ask(tmp_path, "SELECT sum(tps) FROM runs") == [(9.0,)], "mended"
 
 
@@ -142,7 +173,9 @@ def test_a_broken_manifest_leaves_the_runs(tmp_path: Path) -> None:
     (result.path / "manifest.json").write_text('{"schema')
     index = open_index(tmp_path)
     with index.connection as connection:
-        assert connection.execute("SELECT result, matrix FROM runs").fetchall() == [(result.path.name, None)]
+        assert connection.execute("SELECT result, matrix FROM runs").fetchall() == [
+            (result.path.name, None)
+        ]
     assert list(index.broken) == [f"{result.path.name}/manifest.json"]
 
 
@@ -173,7 +206,9 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     assert ask(tmp_path, "SELECT count(*) FROM runs") == [(1,)]
 
 
-def test_where_no_index_can_be_written_all_is_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_index_can_be_written_all_is_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(tmp_path, {"bench": [1.0]})
     original = duckdb.connect
 
@@ -225,9 +260,13 @@ def test_a_statement_of_a_user_changes_nothing_and_reaches_no_file(tmp_path: Pat
     (tmp_path / "x.csv").write_text("a\n1\n")
     with index.connection as connection:
         for sql in (
-            "DELETE FROM records_loaded", "CREATE TABLE t (a INT)", f"COPY runs TO '{tmp_path}/out.csv'",
-            f"SELECT * FROM '{tmp_path}/x.csv'", f"ATTACH '{tmp_path}/new.db'", "SET enable_external_access = true",
-        ):  # fmt: skip
+            "DELETE FROM records_loaded",
+            "CREATE TABLE t (a INT)",
+            f"COPY runs TO '{tmp_path}/out.csv'",
+            f"SELECT * FROM '{tmp_path}/x.csv'",
+            f"ATTACH '{tmp_path}/new.db'",
+            "SET enable_external_access = true",
+        ):
             with pytest.raises(duckdb.Error):
                 connection.execute(sql)
     assert sorted(path.name for path in tmp_path.glob("*.*")) == sorted([INDEX, "x.csv"])
@@ -238,9 +277,14 @@ def test_one_result_alone_is_read_wherever_it_lies_and_leaves_nothing(tmp_path: 
     save(tmp_path, {"bench": [3.0]}, days=1)
     index = open_one(result.path)
     with index.connection as connection:
-        assert connection.execute("SELECT count(*), any_value(result) FROM runs").fetchone() == (2, result.path.name)
+        assert connection.execute("SELECT count(*), any_value(result) FROM runs").fetchone() == (
+            2,
+            result.path.name,
+        )
         index.write_parquet("SELECT * FROM runs", tmp_path / "it's.parquet")
-        found = connection.execute("SELECT count(*) FROM read_parquet($1)", [str(tmp_path / "it's.parquet")]).fetchone()
+        found = connection.execute(
+            "SELECT count(*) FROM read_parquet($1)", [str(tmp_path / "it's.parquet")]
+        ).fetchone()
     assert found == (2,)
     assert not list(tmp_path.glob(".*"))
 
@@ -258,7 +302,9 @@ def test_many_new_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_record_of_every_field_survives_the_way_through_the_index(tmp_path: Path) -> None:
     save(tmp_path, {"bench": [1234.5]})
     with open_index(tmp_path).connection as connection:
-        (text,) = connection.execute("SELECT to_json(content)::VARCHAR FROM records_loaded").fetchone() or ("",)
+        (text,) = connection.execute(
+            "SELECT to_json(content)::VARCHAR FROM records_loaded"
+        ).fetchone() or ("",)
     kept, made = json.loads(text), json.loads(records({"bench": [1234.5]})[0].to_json())
     for name in ("nodes", "metrics", "checks", "files", "command", "seed", "status"):
         assert kept[name] == made[name], name

@@ -9,7 +9,13 @@ def check(block: int, turns: int = 1000, fsync: float = 1.0) -> HostCheck:
 
 
 def test_a_quarter_off_is_borne_and_more_is_marked() -> None:
-    checks = [check(1), check(2, turns=760), check(3, turns=740), check(4), check(5, turns=700, fsync=2.0)]
+    checks = [
+        check(1),
+        check(2, turns=760),
+        check(3, turns=740),
+        check(4),
+        check(5, turns=700, fsync=2.0),
+    ]
     checks += [check(block) for block in range(6, 10)]
     assert marked_blocks(checks) == {3: "processor -26%", 5: "processor -30%, fsync +100%"}
 

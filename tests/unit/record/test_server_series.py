@@ -8,7 +8,9 @@ from sandbox.record.server_series import Points, added_up, server_series
 
 def line(node: str, slot: int, t_s: float | None, **status: float) -> bytes:
     reason = {} if status else {"reason": "missed"}
-    return json.dumps({"node": node, "slot": slot, "t_s": t_s, "status": status or None, **reason}).encode()
+    return json.dumps(
+        {"node": node, "slot": slot, "t_s": t_s, "status": status or None, **reason}
+    ).encode()
 
 
 def series(lines: Sequence[bytes], name: str, seconds: int = 3) -> list[float | None]:
@@ -27,7 +29,11 @@ def test_a_gauge_is_reported_as_it_is() -> None:
 
 
 def test_units_are_those_of_the_table() -> None:
-    counters = {"wsrep_flow_control_paused_ns": 5e8, "Innodb_os_log_written": 2e6, "Innodb_row_lock_time": 40}
+    counters = {
+        "wsrep_flow_control_paused_ns": 5e8,
+        "Innodb_os_log_written": 2e6,
+        "Innodb_row_lock_time": 40,
+    }
     lines = [line("mysql1", 0, 0, **dict.fromkeys(counters, 0)), line("mysql1", 1, 1, **counters)]
     found = server_series(lines, 1)["mysql1"]
     assert found == {
@@ -38,7 +44,11 @@ def test_units_are_those_of_the_table() -> None:
 
 
 def test_a_missed_sample_is_missing_on_both_sides() -> None:
-    lines = [line("mysql1", 0, 0, Com_select=1), line("mysql1", 1, None), line("mysql1", 2, 2, Com_select=5)]
+    lines = [
+        line("mysql1", 0, 0, Com_select=1),
+        line("mysql1", 1, None),
+        line("mysql1", 2, 2, Com_select=5),
+    ]
     lines.append(line("mysql1", 3, 3, Com_select=6))
     assert series(lines, "Com_select") == [None, None, 1]
 

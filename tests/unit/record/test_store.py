@@ -19,7 +19,13 @@ STARTED = datetime(2025, 1, 31, 23, 59, 59, tzinfo=UTC)
 
 def manifest() -> Manifest:
     """The manifest of a bench."""
-    return Manifest(kind="bench", slug="mysql", profile="mysql", command=["sandbox", "bench"], started_utc=STARTED)
+    return Manifest(
+        kind="bench",
+        slug="mysql",
+        profile="mysql",
+        command=["sandbox", "bench"],
+        started_utc=STARTED,
+    )
 
 
 def test_a_result_is_laid_out_as_in_the_design(tmp_path: Path) -> None:
@@ -49,7 +55,10 @@ def test_a_record_with_a_password_is_not_written(tmp_path: Path) -> None:
     folder = ResultFolder.create(tmp_path, manifest())
     run = folder.start_run("bench", 1)
     with pytest.raises(SecretFoundError):
-        folder.save(sample_record(reason="Access denied: Zx9Password000000000000a"), {"Zx9Password000000000000a"})
+        folder.save(
+            sample_record(reason="Access denied: Zx9Password000000000000a"),
+            {"Zx9Password000000000000a"},
+        )
     assert not list(run.iterdir())
 
 
@@ -70,7 +79,9 @@ def test_the_manifest_never_lists_a_run_whose_record_was_removed(
         folder.save(sample_record(block=block), frozenset())
 
     def remove(path: Path, **_: object) -> None:
-        assert [run.run for run in folder.manifest.runs] == ["bench.2"], "a kill here leaves a result that can be read"
+        assert [run.run for run in folder.manifest.runs] == ["bench.2"], (
+            "a kill here leaves a result that can be read"
+        )
         path.rename(tmp_path / "removed")
 
     monkeypatch.setattr(shutil, "rmtree", remove)

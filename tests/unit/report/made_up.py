@@ -1,4 +1,6 @@
-"""A made-up result, read as the command reads it, and what is said about results, for tests of both."""
+"""A made-up result, read as the command reads it, and what is said about results, for tests of
+both.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +20,9 @@ from sandbox.report.render import markdown, terminal
 
 @cache
 def made_up(records: int = 168) -> tuple[MatrixPart, Judged, list[RunData]]:
-    """20 cells and a canary, 8 blocks: durable commits cost something where something is written."""
+    """20 cells and a canary, 8 blocks: durable commits cost something where something is
+    written.
+    """
     with TemporaryDirectory() as folder:
         result = write_made_up(Path(folder), records)
         part, runs = result.manifest.matrix, read_runs(result)
@@ -26,7 +30,9 @@ def made_up(records: int = 168) -> tuple[MatrixPart, Judged, list[RunData]]:
     return part, judge(result, part, runs), runs
 
 
-def said_of(part: MatrixPart, judged: Judged, records: Sequence[Record] = (), command: Sequence[str] = ()) -> Document:
+def said_of(
+    part: MatrixPart, judged: Judged, records: Sequence[Record] = (), command: Sequence[str] = ()
+) -> Document:
     """What is said about a matrix of these runs, without charts."""
     return matrix_document(part, judged, [RunData(record) for record in records], command=command)
 
@@ -36,7 +42,9 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
     return terminal.lines(said_of(part, judged, records))
 
 
-def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
+def summary(
+    part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]
+) -> str:
     """``summary.md`` of it."""
     return markdown.text(said_of(part, judged, records, command))
 
@@ -50,4 +58,6 @@ def tables_of(document: Document) -> dict[str, Table]:
 def notes_of(document: Document) -> list[str]:
     """Every note."""
     parts = [part for section in document.sections for part in section.parts]
-    return [each.text for part in parts if isinstance(part, Notes) for each in part.items if each.text]
+    return [
+        each.text for part in parts if isinstance(part, Notes) for each in part.items if each.text
+    ]

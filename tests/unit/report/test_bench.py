@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from sandbox.record.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
+from sandbox.record.record import (
+    CheckRecord,
+    Environment,
+    Inputs,
+    KindMetrics,
+    Metrics,
+    PreparationRecord,
+    Record,
+)
 from sandbox.report.bench import bench_answer, bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import markdown, terminal
@@ -20,26 +28,21 @@ def shown(**changed: Any) -> str:
 
 
 def test_a_good_run() -> None:
-    assert shown() == (
-        "oltp_read_write on mysql@9.7+replica1 through writer  ok\n"
-        "\n"
-        "load         8 threads, 30 s after 5 s of warm-up, uniform, seed 4711\n"
-        "data         4 tables of 100,000 rows, prepared in 12.3 s\n"
-        "tps          1,234.5  (standard deviation 45.2 over 30 seconds)\n"
-        "qps          24,690.0  (reads 17,283.0, writes 4,938.0)\n"
-        "latency ms   avg 6.47, p50 5.99, p95 10.27, p99 14.46, max 158.83  (precision 1.82 %)\n"
-        "conflicts    158 (1213: 150, other: 8); 0.4 % of attempts, rolled back and retried as expected\n"
-        "errors       0\n"
-        "reconnects   0\n"
-        "CPU ms / tx  server 1.512, client 0.4321\n"
-        "  by node    mysql1 28.00 s (read 0 bytes, written 3.4 MB), replica1 12.00 s (read 0 bytes, written\n"
-        "             3.4 MB)\n"
-        "answered by  mysql1 (740,990 statements, 9.7.4-2 (Debian))\n"
-        "machine      4 x Test CPU, busy 98.0 %, steal unknown, stalled on CPU unknown, on I/O unknown\n"
-        "skipped      settings_in_effect: the profile has no setting\n"
-        "passed       load_reached_server\n"
-        "\n"
-        "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs.\n"
+    assert (
+        shown()
+        == "oltp_read_write on mysql@9.7+replica1 through writer  ok\n\nload         8 threads, 30"
+        " s after 5 s of warm-up, uniform, seed 4711\ndata         4 tables of 100,000 rows,"
+        " prepared in 12.3 s\ntps          1,234.5  (standard deviation 45.2 over 30"
+        " seconds)\nqps          24,690.0  (reads 17,283.0, writes 4,938.0)\nlatency ms   avg"
+        " 6.47, p50 5.99, p95 10.27, p99 14.46, max 158.83  (precision 1.82 %)\nconflicts    158"
+        " (1213: 150, other: 8); 0.4 % of attempts, rolled back and retried as expected\nerrors "
+        "      0\nreconnects   0\nCPU ms / tx  server 1.512, client 0.4321\n  by node    mysql1"
+        " 28.00 s (read 0 bytes, written 3.4 MB), replica1 12.00 s (read 0 bytes, written\n     "
+        "        3.4 MB)\nanswered by  mysql1 (740,990 statements, 9.7.4-2 (Debian))\nmachine   "
+        "   4 x Test CPU, busy 98.0 %, steal unknown, stalled on CPU unknown, on I/O"
+        " unknown\nskipped      settings_in_effect: the profile has no setting\npassed      "
+        " load_reached_server\n\nOne run has no interval: its seconds are not replicates, and a"
+        " comparison needs blocks of runs.\n"
     )
 
 
@@ -49,14 +52,28 @@ def test_a_catch_up_is_shown_with_its_length_and_each_replica() -> None:
         catch_up_s_by_replica={"replica1": 10.5, "replica2": 8.25},
     )  # fmt: skip
     text = shown(metrics=metrics)
-    assert "catch-up     1,904.76 transactions/s: 20,000 in 10.5 s  (replica1 10.5 s, replica2 8.25 s)" in text
+    assert (
+        "catch-up     1,904.76 transactions/s: 20,000 in 10.5 s  (replica1 10.5 s, replica2 8.25 s)"
+        in text
+    )
     assert "8 threads, 31 s until all was applied, after 5 s of warm-up" in text
-    record = sample_record(metrics=metrics.model_copy(update={"catch_up_s_by_replica": {"replica1": 10.5}}))
-    assert bench_answer(record) == "The slowest replica applied 1,904.76 transactions/s: 20,000 in 10.5 s."
+    record = sample_record(
+        metrics=metrics.model_copy(update={"catch_up_s_by_replica": {"replica1": 10.5}})
+    )
+    assert (
+        bench_answer(record)
+        == "The slowest replica applied 1,904.76 transactions/s: 20,000 in 10.5 s."
+    )
 
 
 def test_missing_is_unknown_and_never_zero() -> None:
-    text = shown(status="failed", reason="the load broke off", metrics=Metrics(), environment=Environment(), checks=[])
+    text = shown(
+        status="failed",
+        reason="the load broke off",
+        metrics=Metrics(),
+        environment=Environment(),
+        checks=[],
+    )
     for row in ("tps", "qps", "latency ms", "conflicts", "errors", "reconnects", "machine"):
         line = next(line for line in text.splitlines() if line.startswith(row))
         assert "unknown" in line and not any(character.isdigit() for character in line), line
@@ -65,7 +82,9 @@ def test_missing_is_unknown_and_never_zero() -> None:
 
 
 def test_conflicts_stand_apart_from_errors() -> None:
-    metrics = METRICS.model_copy(update={"errors": 3, "errors_by_code": {"2013": 3}, "conflicts_by_code": None})
+    metrics = METRICS.model_copy(
+        update={"errors": 3, "errors_by_code": {"2013": 3}, "conflicts_by_code": None}
+    )
     text = shown(metrics=metrics)
     assert "errors       3 (2013: 3)" in text
     assert "conflicts    158 (codes unknown)" in text
@@ -76,7 +95,11 @@ def test_kinds_of_transaction_have_a_row_each() -> None:
         "payment": KindMetrics(transactions=90, tps=3.0, latency_p95_ms=4.5),
         "read": KindMetrics(transactions=1, tps=0.1, latency_p95_ms=1.0, background=True),
     }
-    text = shown(metrics=METRICS.model_copy(update={"by_kind": kinds, "conflicts_by_code": {"expected": 158}}))
+    text = shown(
+        metrics=METRICS.model_copy(
+            update={"by_kind": kinds, "conflicts_by_code": {"expected": 158}}
+        )
+    )
     assert "  payment    3.0 /s, p95 4.5 ms\n" in text
     assert "  read       0.1 /s, p95 1.0 ms  (alongside the load)\n" in text
     assert "conflicts    158 (expected: 158); 0.4 % of attempts, rolled back as expected\n" in text
@@ -84,7 +107,9 @@ def test_kinds_of_transaction_have_a_row_each() -> None:
 
 def test_data_that_is_no_set_of_equal_tables() -> None:
     workload = sample_record().workload
-    data = PreparationRecord(tables=9, rows_per_table=None, details="2 warehouses", reused=True, seconds=None)
+    data = PreparationRecord(
+        tables=9, rows_per_table=None, details="2 warehouses", reused=True, seconds=None
+    )
     changed = {"preparation": data, "distribution": None, "tables": None, "rows_per_table": None}
     text = shown(workload=workload.model_copy(update=changed))
     assert "data         9 tables, 2 warehouses, prepared by an earlier run\n" in text
@@ -111,8 +136,12 @@ def test_no_line_is_wider_than_the_limit(status: str) -> None:
 
 def test_any_record_can_be_shown() -> None:
     """What an interrupted run leaves has hardly anything in it."""
-    record = sample_record(status="interrupted", metrics=Metrics(), nodes=[], checks=[], files={}, variables={})
-    workload = record.workload.model_copy(update={"preparation": None, "load_command": None, "entry": None})
+    record = sample_record(
+        status="interrupted", metrics=Metrics(), nodes=[], checks=[], files={}, variables={}
+    )
+    workload = record.workload.model_copy(
+        update={"preparation": None, "load_command": None, "entry": None}
+    )
     shown_record = Record(**{**dict(record), "workload": workload})
     assert "data         unknown" in terminal.text(bench_document(RunData(shown_record)))
 
@@ -132,4 +161,6 @@ def test_the_summary_of_a_bench_is_markdown() -> None:
     page = markdown.text(bench_document(RunData(sample_record()), command=["sandbox", "bench"]))
     assert page.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in page
+    assert {row.replace("\\|", "").count("|") for row in rows} == {
+        3
+    } and "make bench SEED=4711" in page

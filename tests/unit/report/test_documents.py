@@ -1,4 +1,6 @@
-"""Every kind of document in a terminal, as Markdown, as a page and as JSON: no figure is lost on the way to any."""
+"""Every kind of document in a terminal, as Markdown, as a page and as JSON: no figure is lost on
+the way to any.
+"""
 
 import json
 import re
@@ -33,12 +35,16 @@ from unit.report.test_smoke import SAMPLES
 
 
 def of_plan() -> Document:
-    request = PlanRequest("pxc3@8.4+replica1+proxysql", assignments=("sort_buffer_size=1M",), cpus="2", memory="2g")
+    request = PlanRequest(
+        "pxc3@8.4+replica1+proxysql", assignments=("sort_buffer_size=1M",), cpus="2", memory="2g"
+    )
     return plan_document(make_plan(request, load_library(), Availability(registry=lambda: True)))
 
 
 def of_bench() -> Document:
-    return bench_document(RunData(sample_record(), files={"record": "record.json"}), command=["sandbox", "bench"])
+    return bench_document(
+        RunData(sample_record(), files={"record": "record.json"}), command=["sandbox", "bench"]
+    )
 
 
 def of_trial() -> Document:
@@ -46,11 +52,15 @@ def of_trial() -> Document:
 
 
 def of_comparison() -> Document:
-    return compared_sides(a_side(900, 1, name="old", tool_commit="aaa"), a_side(600, 11, name="new", tool_commit="b"))
+    return compared_sides(
+        a_side(900, 1, name="old", tool_commit="aaa"), a_side(600, 11, name="new", tool_commit="b")
+    )
 
 
 def of_open_trials() -> Document:
-    return compared_sides(trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10))
+    return compared_sides(
+        trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10)
+    )
 
 
 def of_history() -> Document:
@@ -82,14 +92,62 @@ KINDS = {
     "history": of_history,
 }
 ASKED = {
-    "matrix": ["commits durable is worse at", "adj. p", "not calibrated", "smallest difference that counts"],
-    "matrix of trials": ["4,100 … open", "≥ 60,000", "worse (8 + 2 open)", "0.024", "120 of 8,000", "3 acknowledged"],
-    "smoke": ["1.497 ms", "2.728 ms", "+82.3%", "+81.5% … +83.1%", "994.8 1/s", "4.8%", "informational", "72477573"],
-    "plan": ["8.4.10-10.1", "CPUS 2, MEMORY 2g", "MiB in 6 containers", "sort_buffer_size=1M", "rw:6033"],
-    "bench": ["1,234.5", "p95 10.27", "158 (1213: 150, other: 8)", "740,990 statements", "server 1.512"],
-    "comparison": ["902.6", "598.2", "-34.0%", "-34.6% … -33.2%", "8+8", "worse", "(sees 1.5%)", "aaa → b"],
+    "matrix": [
+        "commits durable is worse at",
+        "adj. p",
+        "not calibrated",
+        "smallest difference that counts",
+    ],
+    "matrix of trials": [
+        "4,100 … open",
+        "≥ 60,000",
+        "worse (8 + 2 open)",
+        "0.024",
+        "120 of 8,000",
+        "3 acknowledged",
+    ],
+    "smoke": [
+        "1.497 ms",
+        "2.728 ms",
+        "+82.3%",
+        "+81.5% … +83.1%",
+        "994.8 1/s",
+        "4.8%",
+        "informational",
+        "72477573",
+    ],
+    "plan": [
+        "8.4.10-10.1",
+        "CPUS 2, MEMORY 2g",
+        "MiB in 6 containers",
+        "sort_buffer_size=1M",
+        "rw:6033",
+    ],
+    "bench": [
+        "1,234.5",
+        "p95 10.27",
+        "158 (1213: 150, other: 8)",
+        "740,990 statements",
+        "server 1.512",
+    ],
+    "comparison": [
+        "902.6",
+        "598.2",
+        "-34.0%",
+        "-34.6% … -33.2%",
+        "8+8",
+        "worse",
+        "(sees 1.5%)",
+        "aaa → b",
+    ],
     "comparison of trials": ["at least +57,996 ms", "+57,993 ms … open", "worse (0+10 open)"],
-    "history": ["999.5", "991.5 … 1007", "worse from here on: -30.2% (p < 0.001)", "699.7", "2025-02-05 12:00"],
+    "history": [
+        "999.5",
+        "991.5 … 1007",
+        "worse from here on: -30.2% (p < 0.001)",
+        "699.7",
+        "2025-02-05 12:00",
+    ],
     "trial": ["2,500 ms (± 10)", "1,000 acknowledged", "2 lost"],
 }
 """What a reader of each kind looks for, whatever it is read in."""
@@ -97,7 +155,13 @@ ASKED = {
 
 def texts(document: Document) -> Iterator[str]:
     """Everything that a document shows, word for word."""
-    for said in (document.title, document.status, document.question, document.answer, *document.about):
+    for said in (
+        document.title,
+        document.status,
+        document.question,
+        document.answer,
+        *document.about,
+    ):
         yield said.text
     for section in document.sections:
         for part in section.parts:
@@ -106,9 +170,16 @@ def texts(document: Document) -> Iterator[str]:
                     yield part.text
                 case Table():
                     yield from (part.title, part.note, *(row.mark for row in part.rows))
-                    yield from (cell.text for row in part.rows for cell in row.cells if not cell.links)
+                    yield from (
+                        cell.text for row in part.rows for cell in row.cells if not cell.links
+                    )
                 case FactList():
-                    yield from (text for fact in part.rows if not fact.links for text in (fact.name, fact.text))
+                    yield from (
+                        text
+                        for fact in part.rows
+                        if not fact.links
+                        for text in (fact.name, fact.text)
+                    )
                 case Notes():
                     yield from (part.title, *(each.text for each in part.items))
 
@@ -119,7 +190,9 @@ def plain(text: str) -> str:
 
 
 def of_page(document: Document) -> str:
-    return unescape(re.sub(r"<[^>]+>", lambda tag: "" if "span" in tag[0] else " ", html.page(document)))
+    return unescape(
+        re.sub(r"<[^>]+>", lambda tag: "" if "span" in tag[0] else " ", html.page(document))
+    )
 
 
 RENDERED = {
@@ -143,7 +216,11 @@ def test_everything_that_is_said_is_shown(kind: str, medium: Medium) -> None:
 def test_the_data_has_everything(kind: str) -> None:
     document = KINDS[kind]()
     written = json.dumps(json_data.data(document), ensure_ascii=False)
-    missing = [text for text in texts(document) if json.dumps(text, ensure_ascii=False)[1:-1] not in written]
+    missing = [
+        text
+        for text in texts(document)
+        if json.dumps(text, ensure_ascii=False)[1:-1] not in written
+    ]
     assert not missing, missing[:5]
 
 
@@ -160,7 +237,14 @@ def values(data: object) -> Iterator[float]:
 
 @pytest.mark.parametrize(
     ("kind", "number"),
-    [("plan", 8412), ("bench", 1234.5), ("trial", 2500.0), ("comparison", 902.6), ("history", 699.7), ("smoke", 994.8)],
+    [
+        ("plan", 8412),
+        ("bench", 1234.5),
+        ("trial", 2500.0),
+        ("comparison", 902.6),
+        ("history", 699.7),
+        ("smoke", 994.8),
+    ],
 )
 def test_the_data_has_the_numbers_behind_the_texts(kind: str, number: float) -> None:
     found = list(values(json_data.data(KINDS[kind]())))
@@ -177,6 +261,8 @@ def test_a_terminal_shows_no_line_wider_than_the_limit(kind: str) -> None:
 def test_colour_changes_no_text(kind: str) -> None:
     document = KINDS[kind]()
     coloured = "\n".join(terminal.lines(document, colour=True))
-    parts = [part for section in shown_in(document, Medium.TERMINAL).sections for part in section.parts]
+    parts = [
+        part for section in shown_in(document, Medium.TERMINAL).sections for part in section.parts
+    ]
     assert ("\x1b[1m" in coloured) == any(isinstance(part, FactList) for part in parts)
     assert re.sub(r"\x1b\[\d+m", "", coloured).split("\n") == terminal.lines(document)

@@ -1,4 +1,6 @@
-"""What a matrix expected next to what it measured: by hand, within the tolerance, with trials that were still out."""
+"""What a matrix expected next to what it measured: by hand, within the tolerance, with trials that
+were still out.
+"""
 
 from typing import Any
 
@@ -19,13 +21,18 @@ from sandbox.report.verdict_table import verdict_data
 from unit.report.made_up import made_up, summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile
 
-CRASH, LOSS = cell_name("galera", "haproxy", "server-crash"), cell_name("gr", "haproxy", "host-loss")
+CRASH, LOSS = (
+    cell_name("galera", "haproxy", "server-crash"),
+    cell_name("gr", "haproxy", "host-loss"),
+)
 OTHER = cell_name("gr", "haproxy", "server-crash")
 DIRECT = cell_name("galera", "direct", "server-crash")
 
 
 def expecting(*found: dict[str, Any]) -> MatrixPart:
-    """The matrix of made-up trials with these expectations; medians: haproxy 3,600 ms, direct 10,650 ms."""
+    """The matrix of made-up trials with these expectations; medians: haproxy 3,600 ms, direct
+    10,650 ms.
+    """
     plain = {"metric": "rto_ms", "tolerance": 1_000.0, "because": ""}
     return part(expected=[ExpectedPart.model_validate(plain | each) for each in found])
 
@@ -37,18 +44,57 @@ LONG = {"cells": [DIRECT], "between": (5_000.0, 9_000.0)}
 def test_the_table_by_hand() -> None:
     (table,) = expected_tables(expecting(FLOOR, LONG), records())
     assert table.headings == [
-        "topology", "proxy", "fault", "metric", "expected", "tolerance", "median", "runs", "outcome",
-    ]  # fmt: skip
+        "topology",
+        "proxy",
+        "fault",
+        "metric",
+        "expected",
+        "tolerance",
+        "median",
+        "runs",
+        "outcome",
+    ]
     assert table.texts == [
-        ["galera", "haproxy", "server-crash", "rto, ms", "2,700", "± 1,000", "3,600", "10", "as expected"],
-        ["gr", "haproxy", "server-crash", "rto, ms", "2,700", "± 1,000", "3,600", "10", "as expected"],
-        ["galera", "direct", "server-crash", "rto, ms", "5,000 … 9,000", "± 1,000", "10,650", "10",
-         "differs by +1,650 ms"],
-    ]  # fmt: skip
+        [
+            "galera",
+            "haproxy",
+            "server-crash",
+            "rto, ms",
+            "2,700",
+            "± 1,000",
+            "3,600",
+            "10",
+            "as expected",
+        ],
+        [
+            "gr",
+            "haproxy",
+            "server-crash",
+            "rto, ms",
+            "2,700",
+            "± 1,000",
+            "3,600",
+            "10",
+            "as expected",
+        ],
+        [
+            "galera",
+            "direct",
+            "server-crash",
+            "rto, ms",
+            "5,000 … 9,000",
+            "± 1,000",
+            "10,650",
+            "10",
+            "differs by +1,650 ms",
+        ],
+    ]
 
 
 def test_below_the_range_differs_too() -> None:
-    (row,) = expected_tables(expecting({**LONG, "between": (12_000.0, 13_000.0)}), records())[0].texts
+    (row,) = expected_tables(expecting({**LONG, "between": (12_000.0, 13_000.0)}), records())[
+        0
+    ].texts
     assert row[-1] == "differs by -1,350 ms"
 
 
@@ -64,7 +110,9 @@ def test_an_open_percentile_is_at_least_the_time_out() -> None:
     """Found on a page: p99 still open at 2 s, and 2 s less than the 4 to 6 s that were expected."""
     found = [with_percentile(CRASH, block, 2_003.0, still_open=True) for block in range(1, 11)]
     plain = {"cells": [CRASH], "metric": "latency_p95_ms"}
-    late, early = (expecting({**plain, "between": ends}) for ends in ((4_000.0, 6_000.0), (1.0, 10.0)))
+    late, early = (
+        expecting({**plain, "between": ends}) for ends in ((4_000.0, 6_000.0), (1.0, 10.0))
+    )
     assert outcomes(late, found)[0].words == "unknown"
     assert expected_tables(late, found)[0].texts[0][-3] == "≥ 2,003"
     assert outcomes(early, found)[0].words == "differs by at least +1,993 ms"
@@ -73,7 +121,10 @@ def test_an_open_percentile_is_at_least_the_time_out() -> None:
 def test_without_a_run_it_is_unknown() -> None:
     rows = expected_tables(expecting(FLOOR), [])[0].texts
     assert [row[-3:] for row in rows] == [["", "0", "unknown"]] * 2
-    assert expected_sentence(expecting(FLOOR), []) == "0 of 2 expected medians were met; 2 are unknown."
+    assert (
+        expected_sentence(expecting(FLOOR), [])
+        == "0 of 2 expected medians were met; 2 are unknown."
+    )
 
 
 def test_what_it_is_computed_from_and_whether_it_is_flat() -> None:
@@ -91,7 +142,10 @@ def test_the_answer_the_terminal_and_the_summary_say_it() -> None:
     verdicts = judged(plan=plan)
     assert answer_of(plan, verdicts, records()).endswith(" 2 of 3 expected medians were met.")
     text = summary(plan, verdicts, records(), COMMAND)
-    assert "### Expected and measured" in text and "| 2,700 | ± 1,000 | 3,600 | 10 | as expected |" in text
+    assert (
+        "### Expected and measured" in text
+        and "| 2,700 | ± 1,000 | 3,600 | 10 | as expected |" in text
+    )
     lines = verdict_lines(plan, verdicts, records())
     assert max(map(len, lines)) <= 100 and any("differs by +1,650 ms" in line for line in lines)
     assert len(verdict_data(plan, verdicts, records())["expected"]) == 3
@@ -100,10 +154,17 @@ def test_the_answer_the_terminal_and_the_summary_say_it() -> None:
 def test_as_data() -> None:
     assert expected_data(expecting(LONG), records()) == [
         {
-            "cell": DIRECT, "metric": "rto_ms", "between": [5_000.0, 9_000.0], "tolerance": 1_000.0, "because": "",
-            "median": 10_650.0, "runs": 10, "off": 1_650.0, "as_expected": False,
+            "cell": DIRECT,
+            "metric": "rto_ms",
+            "between": [5_000.0, 9_000.0],
+            "tolerance": 1_000.0,
+            "because": "",
+            "median": 10_650.0,
+            "runs": 10,
+            "off": 1_650.0,
+            "as_expected": False,
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_nothing_expected_nothing_said() -> None:
@@ -114,7 +175,9 @@ def test_nothing_expected_nothing_said() -> None:
 def test_a_bench_can_expect_too() -> None:
     plain, _, runs = made_up()
     cell, found = plain.cells[0].name, [run.record for run in runs]
-    expected = ExpectedPart(cells=[cell], metric="tps", between=(0.0, 1.0), tolerance=0.0, because="")
+    expected = ExpectedPart(
+        cells=[cell], metric="tps", between=(0.0, 1.0), tolerance=0.0, because=""
+    )
     (row,) = expected_tables(plain.model_copy(update={"expected": [expected]}), found)[0].texts
     assert row[-1].startswith("differs by +") and row[-1].endswith(" 1/s") and "" in row
 
@@ -125,7 +188,9 @@ def test_a_bench_can_expect_too() -> None:
     st.floats(0, 1e5),
     st.floats(0, 1e4),
 )
-def test_met_is_within_the_widened_range(values: list[float], low: float, length: float, tolerance: float) -> None:
+def test_met_is_within_the_widened_range(
+    values: list[float], low: float, length: float, tolerance: float
+) -> None:
     expected = ExpectedPart(
         cells=[CRASH], metric="rto_ms", between=(low, low + length), tolerance=tolerance, because=""
     )

@@ -1,4 +1,6 @@
-"""Exports are read by what reads them elsewhere: the consumers' own rules, taken from their source."""
+"""Exports are read by what reads them elsewhere: the consumers' own rules, taken from their
+source.
+"""
 
 import json
 import re
@@ -28,7 +30,8 @@ class Parsed:
 
 
 def parse_benchmark_format(text: str) -> Parsed:
-    """The rules of benchfmt.Reader (golang.org/x/perf at 712aea8, benchfmt/reader.go), an error where it has one.
+    """The rules of benchfmt.Reader (golang.org/x/perf at 712aea8, benchfmt/reader.go), an error
+    where it has one.
 
     The format: https://go.dev/design/14313-benchmark-format.
     """
@@ -37,11 +40,16 @@ def parse_benchmark_format(text: str) -> Parsed:
         if line.startswith("Benchmark"):
             name, iterations, *measured = line.removeprefix("Benchmark").split()
             assert measured and len(measured) % 2 == 0, f"missing units: {line}"
-            values = {unit: float(value) for value, unit in zip(measured[::2], measured[1::2], strict=True)}
+            values = {
+                unit: float(value)
+                for value, unit in zip(measured[::2], measured[1::2], strict=True)
+            }
             parsed.results.append((name, int(iterations), values, dict(config)))
         elif line.split()[:1] == ["Unit"]:
             unit, *pairs = line.split()[1:]
-            assert all(re.fullmatch("[^=]+=.*", pair) for pair in pairs) and unit not in parsed.units, line
+            assert (
+                all(re.fullmatch("[^=]+=.*", pair) for pair in pairs) and unit not in parsed.units
+            ), line
             parsed.units[unit] = " ".join(pairs)
         elif (found := re.match(r"([^\s:][^\s:]*):(?:[ \t]+(.*))?$", line)) and is_key(found[1]):
             config[found[1]] = found[2] or ""
@@ -71,12 +79,20 @@ def a_matrix(**changed: object) -> ResultSide:
 def test_benchstat_reads_every_run_with_its_values() -> None:
     parsed = parse_benchmark_format("\n".join(benchstat_lines([a_matrix()])))
     names = {name for name, *_ in parsed.results}
-    assert names == {"QueryRewrite/re_writer=off_0/server=mysql_8", "QueryRewrite/re_writer=on/server=mysql_8"}
+    assert names == {
+        "QueryRewrite/re_writer=off_0/server=mysql_8",
+        "QueryRewrite/re_writer=on/server=mysql_8",
+    }
     assert len(parsed.results) == 16, "the canary is no cell of its own"
     _, iterations, values, config = parsed.results[0]
     assert iterations == 37035 and values["transaction/s"] == pytest.approx(around(1000, 1)[0])
-    assert values["p95-sec"] == pytest.approx(10 / around(1000, 1)[0]), "seconds, which benchstat scales by itself"
-    assert parsed.units["transaction/s"] == "better=higher" and parsed.units["p95-sec"] == "better=lower"
+    assert values["p95-sec"] == pytest.approx(10 / around(1000, 1)[0]), (
+        "seconds, which benchstat scales by itself"
+    )
+    assert (
+        parsed.units["transaction/s"] == "better=higher"
+        and parsed.units["p95-sec"] == "better=lower"
+    )
     assert {*values} <= {*parsed.units} and len(parsed.units) == len(METRICS)
     assert config["workload"] == "oltp_read_write" and config["host"].startswith("Test CPU")
 
@@ -90,10 +106,16 @@ def test_what_two_results_are_compared_for_does_not_keep_them_apart() -> None:
 
 
 def test_a_run_that_failed_and_a_value_that_is_missing_are_left_out() -> None:
-    assert not parse_benchmark_format("\n".join(benchstat_lines([a_matrix(status="failed")]))).results
+    assert not parse_benchmark_format(
+        "\n".join(benchstat_lines([a_matrix(status="failed")]))
+    ).results
     lines = benchstat_lines([side({"bench": [1.0]}, metrics={"tps": 5.0, "errors": 0})])
     ((name, iterations, values, _),) = parse_benchmark_format("\n".join(lines)).results
-    assert (name, iterations, values) == ("OltpReadWrite/threads=8", 1, {"transaction/s": 5.0, "error/run": 0.0})
+    assert (name, iterations, values) == (
+        "OltpReadWrite/threads=8",
+        1,
+        {"transaction/s": 5.0, "error/run": 0.0},
+    )
 
 
 def test_the_block_that_was_thrown_away_is_in_no_export() -> None:
@@ -105,15 +127,24 @@ def test_the_block_that_was_thrown_away_is_in_no_export() -> None:
 
 def test_a_load_without_rows_is_known_by_its_options() -> None:
     load = sample_record().workload.model_copy(
-        update={"name": "tpcc", "tables": None, "rows_per_table": None, "options": {"warehouses": 2}}
+        update={
+            "name": "tpcc",
+            "tables": None,
+            "rows_per_table": None,
+            "options": {"warehouses": 2},
+        }
     )
-    parsed = parse_benchmark_format("\n".join(benchstat_lines([side({"bench": [1.0]}, workload=load)])))
+    parsed = parse_benchmark_format(
+        "\n".join(benchstat_lines([side({"bench": [1.0]}, workload=load)]))
+    )
     config = parsed.results[0][3]
     assert config["options"] == "warehouses=2" and "None" not in config["data"]
 
 
 class BenchmarkResult(BaseModel):
-    """What github-action-benchmark takes (its src/extract.ts at c38cce9); there it coerces, here not."""
+    """What github-action-benchmark takes (its src/extract.ts at c38cce9); there it coerces, here
+    not.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     name: str
@@ -130,9 +161,16 @@ def test_github_action_benchmark_reads_an_entry_a_cell_and_metric() -> None:
     assert len(found) == 4, "an empty array is an error there"
     assert len({each.name for each in found}) == 4, "a name is a line of its chart"
     first = found[0]
-    assert first.name == "query-rewrite: re writer off/0, server mysql-8: tps" and first.unit == "1/s"
+    assert (
+        first.name == "query-rewrite: re writer off/0, server mysql-8: tps" and first.unit == "1/s"
+    )
     assert first.value == pytest.approx(1000, rel=0.02)
-    assert first.range and re.fullmatch(r"± \d+(\.\d+)?", first.range) and first.extra and "runs: 8" in first.extra
+    assert (
+        first.range
+        and re.fullmatch(r"± \d+(\.\d+)?", first.range)
+        and first.extra
+        and "runs: 8" in first.extra
+    )
     assert "null" not in exported, "coerced there to the text null, or to 0"
 
 
@@ -140,7 +178,8 @@ def test_what_is_only_at_least_is_no_value_for_benchstat_and_marked_for_the_acti
     side = trial_side("open", [SEEN_MS] * 10)
     parsed = parse_benchmark_format("\n".join(benchstat_lines([side])))
     out, back = (
-        [values for _, _, values, _ in parsed.results if ("rto-sec" in values) == known] for known in (False, True)
+        [values for _, _, values, _ in parsed.results if ("rto-sec" in values) == known]
+        for known in (False, True)
     )
     assert len(out) == 10 and len(back) == 6 and all("lag-max-sec" in values for values in out)
     (note,) = (line for line in parsed.ignored if "still open" in line)
@@ -152,7 +191,9 @@ def test_what_is_only_at_least_is_no_value_for_benchstat_and_marked_for_the_acti
 
 
 def test_without_an_interval_there_is_no_range() -> None:
-    (entry,) = entries("bench", history_of([side({"bench": [5.0]})], ["tps"], {}, Calibration()).series)
+    (entry,) = entries(
+        "bench", history_of([side({"bench": [5.0]})], ["tps"], {}, Calibration()).series
+    )
     assert "range" not in entry
 
 

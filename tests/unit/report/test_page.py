@@ -1,4 +1,6 @@
-"""The page of a matrix and of a bench: everything a reader asks for, nothing that could run or reach out."""
+"""The page of a matrix and of a bench: everything a reader asks for, nothing that could run or
+reach out.
+"""
 
 import re
 from dataclasses import replace
@@ -26,11 +28,21 @@ def of_matrix(**changed: object) -> Document:
 def of_bench(**changed: object) -> Document:
     run = RunData(
         sample_record(**changed),
-        {"tps": [1.0, 2.0, 3.0], "qps": [20.0, 40.0, 60.0], "p95_ms": [5.0, 6.0, 5.0], "conflicts_per_s": [0, 0, 0]},
-        {"mysql1": {"Com_select": [1.0, 2.0]}, "replica1": {"Com_select": [0.0, 0.0], "Threads_running": [1, None]}},
+        {
+            "tps": [1.0, 2.0, 3.0],
+            "qps": [20.0, 40.0, 60.0],
+            "p95_ms": [5.0, 6.0, 5.0],
+            "conflicts_per_s": [0, 0, 0],
+        },
+        {
+            "mysql1": {"Com_select": [1.0, 2.0]},
+            "replica1": {"Com_select": [0.0, 0.0], "Threads_running": [1, None]},
+        },
         {"record": "runs/bench.1/record.json", "log_mysql1": "runs/bench.1/logs/my sql#1.log"},
     )
-    return bench_document(run, bench_figures(run), ["/x/sandbox", "bench", "--threads", "8"], "today")
+    return bench_document(
+        run, bench_figures(run), ["/x/sandbox", "bench", "--threads", "8"], "today"
+    )
 
 
 def text(document: Document) -> str:
@@ -52,7 +64,10 @@ def test_question_answer_and_verdicts_with_what_could_have_been_seen() -> None:
     tps, p95 = (tables_of(page)[title] for title in ("throughput (tps)", "latency p95"))
     assert tps.headings[:3] == ["commits", "threads", "workload"] == p95.headings[:3]
     *levels, word, effect, interval, blocks, _, seen, values = tps.texts[0]
-    assert levels == ["durable", "1", "oltp_read_write"] and word == tps.rows[0].cells[3].look == "worse"
+    assert (
+        levels == ["durable", "1", "oltp_read_write"]
+        and word == tps.rows[0].cells[3].look == "worse"
+    )
     assert effect.startswith("-3") and "…" in interval and blocks == "8" and seen.endswith("%")
     assert re.fullmatch(r"1\d\d\.?\d? → 1\d\d\.?\d? 1/s", values), values
     assert tps.texts[-1][0] == tps.rows[-1].look == "canary"
@@ -98,7 +113,10 @@ def test_what_a_result_says_cannot_become_markup() -> None:
 def test_a_bench_has_figures_and_no_verdict() -> None:
     page = of_bench()
     shown = text(page)
-    assert page.answer.text == "1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms."
+    assert (
+        page.answer.text
+        == "1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms."
+    )
     assert "What throughput does mysql@9.7+replica1 reach under oltp_read_write?" in shown
     assert "not replicates" in shown and "Verdicts" not in shown and "4711" in shown
     first, second, *_ = charts_of(page)
@@ -114,19 +132,31 @@ def test_a_bench_that_failed_says_why_and_draws_what_there_is() -> None:
 
 def test_a_result_without_series_has_no_charts_and_says_so() -> None:
     run = RunData(sample_record(), {}, {}, {})
-    assert "No run recorded data to plot." in text(bench_document(run, bench_figures(run), ["sandbox", "bench"]))
+    assert "No run recorded data to plot." in text(
+        bench_document(run, bench_figures(run), ["sandbox", "bench"])
+    )
 
 
 def test_no_name_in_a_table_breaks_at_a_hyphen() -> None:
     part, judged, runs = made_up()
-    named = part.model_copy(update={"factors": {**part.factors, "commits": ["relaxed", "not-so-durable"]}})
+    named = part.model_copy(
+        update={"factors": {**part.factors, "commits": ["relaxed", "not-so-durable"]}}
+    )
     cells = [
-        cell.model_copy(update={"levels": {**cell.levels, "commits": "not-so-durable"}})
-        if cell.levels["commits"] == "durable"
-        else cell
+        (
+            cell.model_copy(update={"levels": {**cell.levels, "commits": "not-so-durable"}})
+            if cell.levels["commits"] == "durable"
+            else cell
+        )
         for cell in part.cells
     ]
     page = html.page(matrix_document(named.model_copy(update={"cells": cells}), judged, runs))
     (tables,) = re.findall(r"<main>.*</main>", page, re.DOTALL)
-    shown = [cell for cell in re.findall(r"<td>(.*?)</td>", tables, re.DOTALL) if "-so-" in cell or "threads-" in cell]
-    assert shown and not re.search(r"\w-\w", re.sub(r'<span class="name">[^<]*</span>', "", "".join(shown)))
+    shown = [
+        cell
+        for cell in re.findall(r"<td>(.*?)</td>", tables, re.DOTALL)
+        if "-so-" in cell or "threads-" in cell
+    ]
+    assert shown and not re.search(
+        r"\w-\w", re.sub(r'<span class="name">[^<]*</span>', "", "".join(shown))
+    )

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from sandbox.report.query_table import query_csv, query_json, query_lines, shown
 from sandbox.report.text import WIDTH
 
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers()))
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers())
+)
 
 
 def test_texts_stand_left_and_figures_right() -> None:
@@ -40,7 +42,11 @@ def test_what_is_too_wide_is_shown_a_value_a_line() -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(1, 12).flatmap(lambda n: st.lists(st.lists(VALUES, min_size=n, max_size=n), max_size=5)))
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.lists(st.lists(VALUES, min_size=n, max_size=n), max_size=5)
+    )
+)
 def test_nothing_is_ever_wider_than_a_terminal(rows: list[list[Any]]) -> None:
     columns = [f"c{n}" for n in range(len(rows[0]) if rows else 3)]
     assert all(len(line) <= WIDTH for line in query_lines(columns, rows))
@@ -49,11 +55,20 @@ def test_nothing_is_ever_wider_than_a_terminal(rows: list[list[Any]]) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "null"), (True, "true"), (3, "3"), (12_345_678.9, "12345679"), (0.00012, "0.00012"), (math.nan, "null"),
-        (Decimal("1.50"), "1.5"), ("a\nb", "a b"), ({"a": 1}, '{"a": 1}'), ([1, None], "[1, null]"),
-        (datetime(2025, 1, 31, 12, 0, 1), "2025-01-31T12:00:01Z"), (date(2025, 1, 31), "2025-01-31"),
+        (None, "null"),
+        (True, "true"),
+        (3, "3"),
+        (12_345_678.9, "12345679"),
+        (0.00012, "0.00012"),
+        (math.nan, "null"),
+        (Decimal("1.50"), "1.5"),
+        ("a\nb", "a b"),
+        ({"a": 1}, '{"a": 1}'),
+        ([1, None], "[1, null]"),
+        (datetime(2025, 1, 31, 12, 0, 1), "2025-01-31T12:00:01Z"),
+        (date(2025, 1, 31), "2025-01-31"),
     ],
-)  # fmt: skip
+)
 def test_values_as_people_read_them(value: Any, text: str) -> None:
     assert shown(value) == text
 
@@ -67,4 +82,8 @@ def test_json_has_every_column_and_no_invented_number() -> None:
 
 def test_csv_is_read_back_as_it_was() -> None:
     text = query_csv(["name", "n", "m"], [['a, "b"\nc', 1.5, {"x": 1}], [None, None, []]])
-    assert list(csv.reader(io.StringIO(text))) == [["name", "n", "m"], ['a, "b"\nc', "1.5", '{"x": 1}'], ["", "", "[]"]]
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["name", "n", "m"],
+        ['a, "b"\nc', "1.5", '{"x": 1}'],
+        ["", "", "[]"],
+    ]

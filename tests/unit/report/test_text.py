@@ -14,7 +14,10 @@ from sandbox.report.text import WIDTH, duration, figure, make_command, shown, wr
     [
         (["/x/.venv/bin/sandbox", "bench"], "make bench"),
         (["sandbox", "bench", "--threads", "8", "--via=mysql1"], "make bench THREADS=8 VIA=mysql1"),
-        (["sandbox", "matrix", "--plan", "--only", "threads=1,4 x=y"], "make matrix PLAN=1 ONLY='threads=1,4 x=y'"),
+        (
+            ["sandbox", "matrix", "--plan", "--only", "threads=1,4 x=y"],
+            "make matrix PLAN=1 ONLY='threads=1,4 x=y'",
+        ),
         (
             ["sandbox", "smoke", "--head-set", "a=1", "--head-set", "b=2", "--json"],
             "make smoke HEAD_SET='a=1 b=2' JSON=1",
@@ -37,7 +40,13 @@ def test_a_value_survives_the_shell() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.43214, "0.4321"), (999.96, "1,000"), (1234.5, "1,234"), (12_345.6, "12,346"), (1e7, "10,000,000")],
+    [
+        (0.43214, "0.4321"),
+        (999.96, "1,000"),
+        (1234.5, "1,234"),
+        (12_345.6, "12,346"),
+        (1e7, "10,000,000"),
+    ],
 )
 def test_a_number_never_has_an_exponent_however_large(value: float, text: str) -> None:
     assert figure(value) == text and figure(-value) == f"-{text}"
@@ -50,12 +59,20 @@ def test_a_large_effect_in_a_unit_has_no_exponent() -> None:
 
 
 def test_durations_are_said_as_people_say_them() -> None:
-    assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == ["1 s", "45 s", "90 s", "10 min", "1 h 5 min"]
+    assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == [
+        "1 s",
+        "45 s",
+        "90 s",
+        "10 min",
+        "1 h 5 min",
+    ]
 
 
 def test_no_line_breaks_at_a_hyphen() -> None:
     names = ["proxysql-rw-split"] * 20
-    assert " ".join(" ".join(wrapped(", ".join(names), "head  ")).split()) == "head " + ", ".join(names)
+    assert " ".join(" ".join(wrapped(", ".join(names), "head  ")).split()) == "head " + ", ".join(
+        names
+    )
     assert all(len(line) <= WIDTH for line in wrapped(", ".join(names), "head  "))
     values = query_lines(["a", "b"], [["x" * 60, ", ".join(names)]])
     assert all("proxysql-rw-split" in line for line in values[3:])

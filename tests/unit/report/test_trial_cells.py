@@ -1,4 +1,6 @@
-"""The trials of a matrix by cell: medians and intervals as text, the factor of the faults, which trials are drawn."""
+"""The trials of a matrix by cell: medians and intervals as text, the factor of the faults, which
+trials are drawn.
+"""
 
 import pytest
 
@@ -39,8 +41,14 @@ def test_runs_that_do_not_count_and_cells_that_cannot_run_are_left_out() -> None
     first = part().cells[0]
     skipped = part(cells=[first.model_copy(update={"skipped": "no image"}), *part().cells[1:]])
     assert first.name not in [each.name for each in cells_of(skipped, records())]
-    bad = [trial_record(cell=first.name, block=0), trial_record(cell=first.name, status="infra_error", reason="late")]
-    assert cells_of(part(), bad)[0].count == 0 and [each.count for each in cells_of(part(), bad)] == [0] * 8
+    bad = [
+        trial_record(cell=first.name, block=0),
+        trial_record(cell=first.name, status="infra_error", reason="late"),
+    ]
+    assert (
+        cells_of(part(), bad)[0].count == 0
+        and [each.count for each in cells_of(part(), bad)] == [0] * 8
+    )
 
 
 def test_a_bench_is_no_trial() -> None:
@@ -93,7 +101,12 @@ def test_it_is_found_wherever_it_stands() -> None:
 
 def test_without_one_it_is_the_last_factor_and_without_factors_none() -> None:
     alike = [each.model_copy(update={"trial": records()[0].trial}) for each in records()]
-    assert fault_factor(part(factors={name: part().factors[name] for name in ("fault", "proxy")}), alike) == "proxy"
+    assert (
+        fault_factor(
+            part(factors={name: part().factors[name] for name in ("fault", "proxy")}), alike
+        )
+        == "proxy"
+    )
     assert fault_factor(part(factors={"fault": ["hang"]}), alike) is None
 
 
@@ -109,12 +122,18 @@ def test_the_worst_cells_are_drawn_by_their_median_trial() -> None:
     assert len(worst_trials(part(), records(), most=3)) == 3
 
 
-@pytest.mark.parametrize(("metric", "worst", "other"), [("stale", 99, 1), ("load_tps_change_percent", -90, -5)])
+@pytest.mark.parametrize(
+    ("metric", "worst", "other"), [("stale", 99, 1), ("load_tps_change_percent", -90, -5)]
+)
 def test_the_worst_cells_are_those_by_the_first_metric(metric: str, worst: int, other: int) -> None:
     bad = cell_name("galera", "haproxy", "server-crash")
     found = [
         each.model_copy(
-            update={"metrics": each.metrics.model_copy(update={metric: worst if each.cell == bad else other})}
+            update={
+                "metrics": each.metrics.model_copy(
+                    update={metric: worst if each.cell == bad else other}
+                )
+            }
         )
         for each in records()
     ]
@@ -128,5 +147,7 @@ def test_lost_writes_are_counted_and_trials_that_cannot_say() -> None:
 
 
 def test_heat_goes_by_the_logarithm() -> None:
-    assert [heat_of(ms, [10.0, 1_000.0]) for ms in (10.0, 100.0, 1_000.0)] == pytest.approx([0, 0.5, 1])
+    assert [heat_of(ms, [10.0, 1_000.0]) for ms in (10.0, 100.0, 1_000.0)] == pytest.approx(
+        [0, 0.5, 1]
+    )
     assert heat_of(0.0, [0.0, 100.0]) == 0 and heat_of(5.0, [5.0, 5.0]) == 0

@@ -1,4 +1,6 @@
-"""The pages of a failover matrix and of one trial, as the command writes them, checked as structure and as text."""
+"""The pages of a failover matrix and of one trial, as the command writes them, checked as structure
+and as text.
+"""
 
 import re
 from html import unescape
@@ -40,7 +42,9 @@ SHOWN = {
     "brownout after it": "3,000 ms",
     "redundancy restored": "25,001 ms",
     "largest lag": "340 ms (± 200)",
-    "ledger": "1,000 acknowledged, 20 failed, 30 unknown: 2 lost, 0 phantom, 0 duplicate, 5 recovered",
+    "ledger": (
+        "1,000 acknowledged, 20 failed, 30 unknown: 2 lost, 0 phantom, 0 duplicate, 5 recovered"
+    ),
     "stale reads": "writer 0 of 900; reader 12 of 800, the oldest by 1,340 ms, 2 by more than 1 s",
     "errors during": "writes 2013: 200, 1047: 50; reads 2013: 125",
     "fail": "lost: 2 of 1,000",
@@ -80,7 +84,9 @@ def checked(page: str) -> str:
     nesting = Nesting()
     nesting.feed(page)
     assert nesting.open == [] and len(nesting.ids) == len(set(nesting.ids))
-    assert "<script" not in page and set(re.findall(r"http[^\"' <]*", page)) <= {"http://www.w3.org/2000/svg"}
+    assert "<script" not in page and set(re.findall(r"http[^\"' <]*", page)) <= {
+        "http://www.w3.org/2000/svg"
+    }
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
@@ -100,21 +106,38 @@ def test_a_failover_matrix_shows_every_number_of_its_tables() -> None:
 
 def test_the_answer_stands_on_top() -> None:
     text = checked(matrix())
-    assert text.index("Writes were back first at topology galera") < text.index("Outage of writes, ms")
+    assert text.index("Writes were back first at topology galera") < text.index(
+        "Outage of writes, ms"
+    )
     assert "3 acknowledged writes were lost, in 1 of 90 trials" in text
 
 
 def test_a_verdict_has_the_log_rank_p_and_medians_in_place_of_pseudo_medians() -> None:
     found = matrix_document(part(), judged(), runs(), [], COMMAND, "today")
     tables = tables_of(shown_in(found, Medium.PAGE))
-    headings = ["verdict", "effect", "95 % interval", "n", "adj. p", "MDE", "log-rank p", "baseline → this"]
+    headings = [
+        "verdict",
+        "effect",
+        "95 % interval",
+        "n",
+        "adj. p",
+        "MDE",
+        "log-rank p",
+        "baseline → this",
+    ]
     rto, errors = tables["RTO"], tables["write errors"]
     assert rto.headings == ["topology", "proxy", "fault", *headings]
-    row = next(each for each in rto.rows if [cell.text for cell in each.cells[:3]] == ["gr", "haproxy", "host-loss"])
+    row = next(
+        each
+        for each in rto.rows
+        if [cell.text for cell in each.cells[:3]] == ["gr", "haproxy", "host-loss"]
+    )
     assert row.cells[-1].text == "10,950 → ≥ 60,000 ms" and row.cells[3].look == "worse"
     assert (row.cells[3].text, row.cells[-2].text) == ("worse (8 + 2 open)", "0.024")
     text = next(each for each in errors.texts if each[:3] == ["galera", "haproxy", "server-crash"])
-    assert text[-1] == "1,065 → 360 1/run" and "the log-rank test decides" in checked(html.page(found))
+    assert text[-1] == "1,065 → 360 1/run" and "the log-rank test decides" in checked(
+        html.page(found)
+    )
 
 
 def test_an_open_percentile_is_at_least_in_the_verdicts_too() -> None:
@@ -128,7 +151,9 @@ def test_an_open_percentile_is_at_least_in_the_verdicts_too() -> None:
 
 def test_without_open_trials_there_is_no_column_for_the_test() -> None:
     closed = [each for each in records() if each.metrics.rto_ms != SEEN_MS]
-    assert "log-rank p" not in matrix(closed) and "by the log-rank test" in matrix(closed), "how it would have been"
+    assert "log-rank p" not in matrix(closed) and "by the log-rank test" in matrix(closed), (
+        "how it would have been"
+    )
 
 
 def test_charts_of_a_row_of_their_own_span_the_page() -> None:
@@ -139,12 +164,15 @@ def test_charts_of_a_row_of_their_own_span_the_page() -> None:
 
 def test_every_trial_is_listed_with_its_rto_and_its_losses() -> None:
     page = matrix()
-    assert '<th class="number">RTO ms</th><th class="number">lost</th>' in page and ">tps</th>" not in page
+    assert (
+        '<th class="number">RTO ms</th><th class="number">lost</th>' in page
+        and ">tps</th>" not in page
+    )
     name = cell_name("galera", "haproxy", "host-loss")
     rto = next(each.metrics.rto_ms for each in records() if (each.cell, each.block) == (name, 4))
     assert (
-        f'<td class="number">4</td><td class="ok">ok</td><td class="number">{rto:,.0f}</td><td class="number">3</td>'
-        in page
+        f'<td class="number">4</td><td class="ok">ok</td><td class="number">{rto:,.0f}</td><td'
+        ' class="number">3</td>' in page
     )
 
 
@@ -165,14 +193,20 @@ def test_a_log_that_is_gone_or_broken_is_noted_and_the_rest_is_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = write_result(tmp_path)
-    gone, broken = (result.path / "runs" / f"{cell_name('gr', proxy, 'host-loss')}.{block}" / "probe.log"
-                    for proxy, block in (("haproxy", 5), ("direct", median_block("direct"))))  # fmt: skip
+    gone, broken = (
+        result.path / "runs" / f"{cell_name('gr', proxy, 'host-loss')}.{block}" / "probe.log"
+        for proxy, block in (("haproxy", 5), ("direct", median_block("direct")))
+    )
     gone.unlink()
     broken.write_text("no header\n")
     text = checked(reports.write_report(result)[0].read_text())
     assert len(re.findall(r"fault-[\w-]+\.\d+: RTO", text)) == 6
     notes = capsys.readouterr().err.splitlines()
-    assert len(notes) == 2 and all("not drawn in time" in note for note in notes) and "header" in notes[1]
+    assert (
+        len(notes) == 2
+        and all("not drawn in time" in note for note in notes)
+        and "header" in notes[1]
+    )
 
 
 def median_block(proxy: str) -> int:
@@ -182,9 +216,13 @@ def median_block(proxy: str) -> int:
 
 
 def test_a_fault_is_no_unsteadiness(tmp_path: Path) -> None:
-    """A load that stops for the outage would be a step in every run; a trial is not judged by it."""
+    """A load that stops for the outage would be a step in every run; a trial is not judged by
+    it.
+    """
     result = write_result(tmp_path)
-    series = "phase,second,tps\n" + "".join(f"measure,{s},{0.0 if 20 < s < 30 else 100.0}\n" for s in range(1, 61))
+    series = "phase,second,tps\n" + "".join(
+        f"measure,{s},{0.0 if 20 < s < 30 else 100.0}\n" for s in range(1, 61)
+    )
     for record in result.records():
         changed = record.model_copy(update={"files": {**record.files, "series": "seconds.csv"}})
         (result.run_path(record) / "seconds.csv").write_text(series)
@@ -199,12 +237,18 @@ def single(tmp_path: Path, record: Record) -> ResultFolder:
 
 
 def test_one_trial_has_a_page_of_its_own(tmp_path: Path) -> None:
-    page, summary = (path.read_text() for path in reports.write_report(single(tmp_path, trial_record(lost=2))))
+    page, summary = (
+        path.read_text() for path in reports.write_report(single(tmp_path, trial_record(lost=2)))
+    )
     text = checked(page)
     assert "server-crash of writer on galera3+haproxy through writer" in text
-    assert "Writes were back after 2,500 ms (± 10). 2 of 1,000 acknowledged writes were lost." in text
+    assert (
+        "Writes were back after 2,500 ms (± 10). 2 of 1,000 acknowledged writes were lost." in text
+    )
     assert "How long are writes out on galera3+haproxy, and is anything acknowledged lost?" in text
-    assert "the trial in time" in text and "trial.1: RTO 2,500 ms" in text and "Verdicts" not in text
+    assert (
+        "the trial in time" in text and "trial.1: RTO 2,500 ms" in text and "Verdicts" not in text
+    )
     for name, value in SHOWN.items():
         assert f"{name} {value}" in text, name
         assert f"| {name} | {value} |" in summary, name
@@ -215,7 +259,9 @@ def test_no_lag_is_drawn_where_none_was_measured(tmp_path: Path) -> None:
     record = trial_record()
     assert record.trial and record.trial.figures
     figures = record.trial.figures.model_copy(update={"lag": {}})
-    undated = record.model_copy(update={"trial": record.trial.model_copy(update={"figures": figures})})
+    undated = record.model_copy(
+        update={"trial": record.trial.model_copy(update={"figures": figures})}
+    )
     for each, nodes in ((record, {"galera1", "galera2"}), (undated, set[str]())):
         (series,) = reports.trial_series(single(tmp_path / str(len(nodes)), each), [each]).values()
         assert series.lag_ms.keys() == nodes and series.acked
@@ -223,14 +269,24 @@ def test_no_lag_is_drawn_where_none_was_measured(tmp_path: Path) -> None:
 
 def test_a_trial_that_was_still_out_says_so_everywhere() -> None:
     record = trial_record(rto_ms=SEEN_MS, still_out=True)
-    assert single_trial_answer(record).startswith("Writes were not back within 60,000 ms. None of 1,000 ")
-    assert "at least 60,000 ms (still open at the end)" in terminal.text(trial_document(RunData(record)))
-    assert re.search(r"redundancy restored +at least 60,000 ms", terminal.text(trial_document(RunData(record))))
+    assert single_trial_answer(record).startswith(
+        "Writes were not back within 60,000 ms. None of 1,000 "
+    )
+    assert "at least 60,000 ms (still open at the end)" in terminal.text(
+        trial_document(RunData(record))
+    )
+    assert re.search(
+        r"redundancy restored +at least 60,000 ms", terminal.text(trial_document(RunData(record)))
+    )
 
 
 def test_a_trial_without_an_outage_or_without_a_ledger() -> None:
-    assert single_trial_answer(trial_record(rto_ms=0.0)).startswith("Writes had no outage above 50 ms. ")
-    assert single_trial_answer(trial_record(lost=None)).endswith("Whether acknowledged writes were lost is unknown.")
+    assert single_trial_answer(trial_record(rto_ms=0.0)).startswith(
+        "Writes had no outage above 50 ms. "
+    )
+    assert single_trial_answer(trial_record(lost=None)).endswith(
+        "Whether acknowledged writes were lost is unknown."
+    )
     nothing = trial_record(metrics=Metrics())
     assert single_trial_answer(nothing).startswith("Whether writes were out is unknown.")
 
@@ -238,10 +294,15 @@ def test_a_trial_without_an_outage_or_without_a_ledger() -> None:
 def test_a_trial_that_failed_says_why() -> None:
     record = trial_record(status="infra_error", reason="the host is too busy")
     assert single_trial_answer(record) == "infra_error: the host is too busy."
-    assert "infra_error: the host is too busy." in checked(html.page(trial_document(runs([record])[0], [], SINGLE)))
+    assert "infra_error: the host is too busy." in checked(
+        html.page(trial_document(runs([record])[0], [], SINGLE))
+    )
 
 
 def test_the_summary_of_a_trial_is_markdown() -> None:
     text = markdown.text(trial_document(RunData(trial_record()), command=SINGLE))
     assert text.startswith("# server-crash of writer on galera3+haproxy through writer\n")
-    assert "```sh\nmake up NAME=default PROFILE=galera3+haproxy\nmake trial FAULT=server-crash SEED=4711\n```" in text
+    assert (
+        "```sh\nmake up NAME=default PROFILE=galera3+haproxy\nmake trial FAULT=server-crash"
+        " SEED=4711\n```" in text
+    )

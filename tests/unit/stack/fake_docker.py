@@ -1,4 +1,6 @@
-"""An engine without Docker: keeps containers, networks and volumes by label, starts Compose files, answers as asked."""
+"""An engine without Docker: keeps containers, networks and volumes by label, starts Compose files,
+answers as asked.
+"""
 
 import json
 import re
@@ -83,7 +85,9 @@ class FakeProcess:
 
 
 class FakeDocker(Docker):
-    """Answers from its own state; ``replies`` (pattern over the whole command → reply) come first, newest on top."""
+    """Answers from its own state; ``replies`` (pattern over the whole command → reply) come first,
+    newest on top.
+    """
 
     def __init__(self) -> None:
         self.containers: dict[str, dict[str, Any]] = {}
@@ -122,13 +126,19 @@ class FakeDocker(Docker):
         for pattern, reply in self.replies:
             if re.search(pattern, " ".join(argv), re.DOTALL):
                 return reply if isinstance(reply, ExecResult) else reply(argv)
-        name = argv[0] if argv[0] not in ("network", "volume", "image", "container") else f"{argv[0]}_{argv[1]}"
+        name = (
+            argv[0]
+            if argv[0] not in ("network", "volume", "image", "container")
+            else f"{argv[0]}_{argv[1]}"
+        )
         handler = getattr(self, f"_{name}", None)
         return handler(argv, stdin) if handler else answer()
 
     def _compose(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         project = argv[argv.index("-p") + 1]
-        document = yaml.safe_load((stdin or "").replace("${COMPOSE_PROJECT_NAME}", project).replace("$$", "$"))
+        document = yaml.safe_load(
+            (stdin or "").replace("${COMPOSE_PROJECT_NAME}", project).replace("$$", "$")
+        )
         for kind, known in (("networks", self.networks), ("volumes", self.volumes)):
             own = {name: body for name, body in document[kind].items() if not body.get("external")}
             known |= {f"{project}_{name}": body["labels"] for name, body in own.items()}
@@ -137,9 +147,17 @@ class FakeDocker(Docker):
             self.add(f"id-{project}-{name}", service["labels"], state, image=service["image"])
         return answer()
 
-    def add(self, identifier: str, labels: dict[str, str], state: str = "running", **fields: str) -> None:
+    def add(
+        self, identifier: str, labels: dict[str, str], state: str = "running", **fields: str
+    ) -> None:
         """A container."""
-        self.containers[identifier] = {"labels": labels, "state": state, "ports": "", "image": "", **fields}
+        self.containers[identifier] = {
+            "labels": labels,
+            "state": state,
+            "ports": "",
+            "image": "",
+            **fields,
+        }
 
     def state(self, node: str, state: str) -> None:
         """Puts the container of a node into a state."""
@@ -149,10 +167,18 @@ class FakeDocker(Docker):
 
     def _ps(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         rows = [
-            {"ID": key, "Image": each["image"], "State": each["state"], "Status": f"Up ({each['state']})",
-             "Ports": each["ports"], "CreatedAt": "now", "labels": each["labels"]}
-            for key, each in self.containers.items() if _fits(argv, each["labels"])
-        ]  # fmt: skip
+            {
+                "ID": key,
+                "Image": each["image"],
+                "State": each["state"],
+                "Status": f"Up ({each['state']})",
+                "Ports": each["ports"],
+                "CreatedAt": "now",
+                "labels": each["labels"],
+            }
+            for key, each in self.containers.items()
+            if _fits(argv, each["labels"])
+        ]
         return answer("\n".join(_formatted(argv, row) for row in rows))
 
     def _network_ls(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
@@ -162,7 +188,11 @@ class FakeDocker(Docker):
         return self._things(argv, self.volumes)
 
     def _things(self, argv: tuple[str, ...], things: dict[str, dict[str, str]]) -> ExecResult:
-        rows = [{"ID": name, "Name": name, "labels": labels} for name, labels in things.items() if _fits(argv, labels)]
+        rows = [
+            {"ID": name, "Name": name, "labels": labels}
+            for name, labels in things.items()
+            if _fits(argv, labels)
+        ]
         return answer("\n".join(_formatted(argv, row) for row in rows))
 
     def _rm(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
@@ -197,7 +227,12 @@ class FakeDocker(Docker):
 
     def _inspect(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         container = self.containers.get(argv[-1])
-        state = container and {"Status": container["state"], "ExitCode": 1, "OOMKilled": False, "Error": ""}
+        state = container and {
+            "Status": container["state"],
+            "ExitCode": 1,
+            "OOMKilled": False,
+            "Error": "",
+        }
         return answer(json.dumps(state)) if state else answer(code=1, stderr="No such object")
 
     def _exec(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
@@ -216,7 +251,9 @@ def _formatted(argv: tuple[str, ...], row: dict[str, Any]) -> str:
     """A row through the command's own Go template, as far as we use them."""
     template = argv[argv.index("--format") + 1]
     text = re.sub(
-        r'\{\{json \(\.Label "([^"]+)"\)\}\}', lambda found: json.dumps(row["labels"].get(found[1], "")), template
+        r'\{\{json \(\.Label "([^"]+)"\)\}\}',
+        lambda found: json.dumps(row["labels"].get(found[1], "")),
+        template,
     )
     return re.sub(r"\{\{json \.(\w+)\}\}", lambda found: json.dumps(row[found[1]]), text)
 

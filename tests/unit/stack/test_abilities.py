@@ -12,7 +12,10 @@ from sandbox.stack.abilities import KERNEL_ABILITIES, WRITE_LIMIT, lacking, read
 from sandbox.stack.naming import identity
 from unit.stack.fake_docker import FakeDocker, answer
 
-TRIED = "netem no Error: Specified qdisc kind is unknown.\ntbf yes \niptables yes \nwrite-limit no \ndisk yes 70000\n"
+TRIED = (
+    "netem no Error: Specified qdisc kind is unknown.\ntbf yes \niptables yes \nwrite-limit no"
+    " \ndisk yes 70000\n"
+)
 OWNER = identity("a")
 
 
@@ -48,14 +51,18 @@ def test_each_engine_is_asked(docker: FakeDocker) -> None:
 def test_what_does_not_answer_is_missing() -> None:
     silent = FakeDocker()
     silent.on("^run ", answer("netem yes \n"))
-    assert lacking(silent, "client", OWNER) == dict.fromkeys(("tbf", "iptables", "write-limit"), "no answer")
+    assert lacking(silent, "client", OWNER) == dict.fromkeys(
+        ("tbf", "iptables", "write-limit"), "no answer"
+    )
 
 
 def test_a_helper_that_does_not_run_says_nothing_about_the_kernel(docker: FakeDocker) -> None:
     docker.on("^run ", answer(code=125, stderr="docker: no space left on device"))
     with pytest.raises(SandboxError) as refused:
         lacking(docker, "client", OWNER)
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "no space left" in refused.value.known
+    assert (
+        refused.value.exit_code is ExitCode.ENVIRONMENT and "no space left" in refused.value.known
+    )
     docker.replies.pop(0)
     assert "netem" in lacking(docker, "client", OWNER), "it is asked again"
 
@@ -82,6 +89,8 @@ def test_the_script_tries_and_says_what_it_saw(tmp_path: Path, has_limit: bool) 
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
     )  # fmt: skip
     answers = read_answers(done.stdout)
-    assert answers["netem"] == (False, "unknown kind") and answers["tbf"] == answers["iptables"] == (True, "")
+    assert answers["netem"] == (False, "unknown kind") and answers["tbf"] == answers[
+        "iptables"
+    ] == (True, "")
     none = "no limit for block devices among the control groups of the container"
     assert answers["write-limit"] == (has_limit, str(group / "io.max") if has_limit else none)

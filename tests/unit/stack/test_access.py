@@ -33,7 +33,9 @@ def test_a_shell_needs_a_node_that_runs(monkeypatch: pytest.MonkeyPatch) -> None
     assert stopped.value.exit_code == ExitCode.ENVIRONMENT
 
 
-def test_what_runs_in_a_node_is_interrupted_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_in_a_node_is_interrupted_with_its_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Ctrl-C ends the engine's client alone."""
     monkeypatch.setattr(sys, "stdin", Terminal(False))
     docker = FakeDocker()
@@ -42,6 +44,10 @@ def test_what_runs_in_a_node_is_interrupted_with_its_command(monkeypatch: pytest
     assert execute(stack, "mysql1", ["sleep", "60"]) == ExitCode.INTERRUPTED
     started, ended = docker.calls[-2:]
     (mark,) = [word for word in started if word.startswith("SANDBOX_CALL=")]
-    assert ended[-1] == mark and "kill -INT" in " ".join(ended) and ended[3] == stack.container("mysql1").id
+    assert (
+        ended[-1] == mark
+        and "kill -INT" in " ".join(ended)
+        and ended[3] == stack.container("mysql1").id
+    )
     docker.on("^exec -i ", answer(code=1))
     assert execute(stack, "mysql1", ["false"]) == 1 and docker.calls[-1][-1] == "false"

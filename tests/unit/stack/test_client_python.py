@@ -1,4 +1,6 @@
-"""A load ends when it is done, when its time is over, and when we are gone; tried with this machine's own shell."""
+"""A load ends when it is done, when its time is over, and when we are gone; tried with this
+machine's own shell.
+"""
 
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from sandbox.stack.client_python import TIMED_OUT, run_load
 from sandbox.stack.protocol import Stream
 from unit.fake_stack import FakeStack
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the client node's `timeout` is not on this machine")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the client node's `timeout` is not on this machine"
+)
 
 
 class LocalStream:
@@ -54,9 +58,13 @@ class LocalStack(FakeStack):
         return self.local
 
 
-def load(tmp_path: Path, script: str, on_line: Callable[[str], None] = print, seconds: int = 5) -> int:
+def load(
+    tmp_path: Path, script: str, on_line: Callable[[str], None] = print, seconds: int = 5
+) -> int:
     """Runs a shell script as a load."""
-    return run_load(LocalStack(), "client1", ["sh", "-c", script], seconds, tmp_path / "load.log", on_line)
+    return run_load(
+        LocalStack(), "client1", ["sh", "-c", script], seconds, tmp_path / "load.log", on_line
+    )
 
 
 def test_lines_and_exit_code_come_through(tmp_path: Path) -> None:
@@ -79,7 +87,11 @@ def test_an_interrupt_ends_the_load_before_it_goes_on(tmp_path: Path) -> None:
 
     mark = tmp_path / "ended"
     with pytest.raises(KeyboardInterrupt):
-        load(tmp_path, f"trap 'echo > {mark}; exit 1' TERM; echo begun; while :; do sleep 0.1; done", interrupt)
+        load(
+            tmp_path,
+            f"trap 'echo > {mark}; exit 1' TERM; echo begun; while :; do sleep 0.1; done",
+            interrupt,
+        )
     assert mark.exists()
 
 
@@ -120,7 +132,9 @@ def _lives(pid: int) -> bool:
 
 def test_the_load_ends_when_its_runner_is_gone(tmp_path: Path) -> None:
     """A killed runner closes the load's input, which is all that this does."""
-    stream = LocalStream(["sh", "-c", client_python._SUPERVISOR, "load", "30", "sh", "-c", "echo begun; sleep 30"])
+    stream = LocalStream(
+        ["sh", "-c", client_python._SUPERVISOR, "load", "30", "sh", "-c", "echo begun; sleep 30"]
+    )
     assert next(stream.lines()) == "begun"
     stream.close_stdin()
     assert stream.wait(5) != 0

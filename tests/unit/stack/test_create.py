@@ -1,4 +1,6 @@
-"""Containers made, filled and started: the archive holds what the file says, and nothing starts before it is in."""
+"""Containers made, filled and started: the archive holds what the file says, and nothing starts
+before it is in.
+"""
 
 import csv
 import io
@@ -70,7 +72,12 @@ def test_a_volume_is_made_where_it_is_filled_as_compose_would_make_it() -> None:
 def stack(docker: FakeDocker, nodes: Sequence[str] = ("mysql1", "client1")) -> None:
     """Containers, made and not started."""
     for node in nodes:
-        labels = {"sandbox.stack": "p", "sandbox.checkout": "/here", "sandbox.node": node, "sandbox.kind": "database"}
+        labels = {
+            "sandbox.stack": "p",
+            "sandbox.checkout": "/here",
+            "sandbox.node": node,
+            "sandbox.kind": "database",
+        }
         docker.add(f"id-{node}", labels, "created")
 
 
@@ -89,7 +96,12 @@ def test_servers_start_first_and_replicas_after_their_source() -> None:
     docker = FakeDocker()
     kinds = {"client1": "client", "replica1": "replica", "mysql1": "database", "haproxy1": "proxy"}
     for node, kind in kinds.items():
-        labels = {"sandbox.stack": "p", "sandbox.checkout": "/here", "sandbox.node": node, "sandbox.kind": kind}
+        labels = {
+            "sandbox.stack": "p",
+            "sandbox.checkout": "/here",
+            "sandbox.node": node,
+            "sandbox.kind": kind,
+        }
         docker.add(f"id-{node}", labels, "created")
     start(docker, containers(docker, "p"), 1)
     started = [call[1] for call in docker.called("start")]
@@ -119,7 +131,9 @@ esac
 
 @pytest.fixture
 def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a client that is a script of ours says what it did: its `cp` hangs, its `compose` takes a while."""
+    """Where a client that is a script of ours says what it did: its `cp` hangs, its `compose` takes
+    a while.
+    """
     client = tmp_path / "docker"
     client.write_text(CLIENT)
     client.chmod(0o755)

@@ -1,4 +1,6 @@
-"""Disks of their own: made before all else, found by a volume and by names of devices, gone before that volume."""
+"""Disks of their own: made before all else, found by a volume and by names of devices, gone before
+that volume.
+"""
 
 import json
 from pathlib import Path
@@ -31,16 +33,24 @@ class Kernel:
         self.docker, self.attached, self.busy = docker, list[str](), False
         docker.on("in_helper|--device-cgroup-rule", self._helper)
         docker.on("^volume create", self._create)
-        docker.on("^volume inspect", lambda argv: answer(docker.volumes[argv[-1]]["sandbox.image"] + "\n"))
+        docker.on(
+            "^volume inspect", lambda argv: answer(docker.volumes[argv[-1]]["sandbox.image"] + "\n")
+        )
 
     def _helper(self, argv: tuple[str, ...]) -> ExecResult:
         request = json.loads(argv[-1])
         if "make" not in request:
-            assert not [name for name in self.docker.volumes if name != DISKS], "what is mounted cannot be detached"
+            assert not [name for name in self.docker.volumes if name != DISKS], (
+                "what is mounted cannot be detached"
+            )
             self.attached = self.attached if self.busy else []
             return answer(code=1, stderr="loop0: in use still") if self.busy else answer()
         (mount,) = [argv[place + 1] for place, word in enumerate(argv) if word == "--mount"]
-        labels = [part.removeprefix("volume-label=") for part in mount.split(",") if part.startswith("volume-label=")]
+        labels = [
+            part.removeprefix("volume-label=")
+            for part in mount.split(",")
+            if part.startswith("volume-label=")
+        ]
         self.docker.volumes[DISKS] = dict(label.split("=", 1) for label in labels)
         self.attached = [f"/dev/loop{number}" for number in range(len(request["make"]))]
         return answer(json.dumps(dict(zip(request["make"], self.attached, strict=True))))
@@ -78,20 +88,32 @@ def test_a_plan_with_a_disk_is_another_one_and_its_data_volumes_say_so() -> None
     plan = local_plan(PROFILE, disk=DISK)
     assert plan_hash(plan) != plan_hash(local_plan(PROFILE))
     volumes = compose_document(plan, PLACEHOLDER, identity("a"))["volumes"]
-    assert {name: body["x-disk"] for name, body in volumes.items() if "x-disk" in body} == dict.fromkeys(VOLUMES, DISK)
+    assert {
+        name: body["x-disk"] for name, body in volumes.items() if "x-disk" in body
+    } == dict.fromkeys(VOLUMES, DISK)
 
 
-def test_every_data_volume_is_made_of_a_device_before_compose_takes_it(docker: FakeDocker, kernel: Kernel) -> None:
+def test_every_data_volume_is_made_of_a_device_before_compose_takes_it(
+    docker: FakeDocker, kernel: Kernel
+) -> None:
     bring_up(docker)
-    assert helpers(docker) == [{"project": PROJECT, "make": VOLUMES, "kind": "ext4", "bytes": 2 << 30}]
+    assert helpers(docker) == [
+        {"project": PROJECT, "make": VOLUMES, "kind": "ext4", "bytes": 2 << 30}
+    ]
     made = {call[-1]: call for call in docker.called("volume", "create")}
     assert list(made) == [f"{PROJECT}_{name}" for name in VOLUMES]
     for number, call in enumerate(made.values()):
-        assert {"type=ext4", f"device=/dev/loop{number}", f"com.docker.compose.project={PROJECT}"} <= {*call}
+        assert {
+            "type=ext4",
+            f"device=/dev/loop{number}",
+            f"com.docker.compose.project={PROJECT}",
+        } <= {*call}
     assert docker.volumes[DISKS]["sandbox.stack"] == PROJECT
 
 
-def test_the_helper_may_make_device_nodes_and_nothing_else(docker: FakeDocker, kernel: Kernel) -> None:
+def test_the_helper_may_make_device_nodes_and_nothing_else(
+    docker: FakeDocker, kernel: Kernel
+) -> None:
     bring_up(docker)
     run = next(call for call in docker.called("run") if "--device-cgroup-rule" in call)
     assert run[run.index("--cap-drop") + 1] == "ALL" and "--privileged" not in run and "--rm" in run
@@ -99,10 +121,21 @@ def test_the_helper_may_make_device_nodes_and_nothing_else(docker: FakeDocker, k
     assert f"sandbox.stack={PROJECT}" in run and "sandbox.kind=helper" in run
 
 
-def test_what_was_copied_to_a_disk_is_on_it_before_the_stack_is_used(docker: FakeDocker, kernel: Kernel) -> None:
+def test_what_was_copied_to_a_disk_is_on_it_before_the_stack_is_used(
+    docker: FakeDocker, kernel: Kernel
+) -> None:
     docker.on("sync -f", answer())
     up(local_plan(PROFILE, disk=DISK), UpOptions("a"), Events(), docker)
-    assert len({call[3] for call in docker.called("exec") if call[-3:] == ("sync", "-f", "/var/lib/mysql")}) == 2
+    assert (
+        len(
+            {
+                call[3]
+                for call in docker.called("exec")
+                if call[-3:] == ("sync", "-f", "/var/lib/mysql")
+            }
+        )
+        == 2
+    )
     assert docker.calls[-1][-3:] == ("sync", "-f", "/var/lib/mysql") and kernel.attached
 
 
@@ -123,14 +156,22 @@ def test_down_detaches_once_nothing_is_mounted_any_more(docker: FakeDocker, kern
 
 
 def test_what_a_killed_start_left_is_detached(docker: FakeDocker, kernel: Kernel) -> None:
-    docker.volumes[DISKS] = {"sandbox.stack": PROJECT, "sandbox.checkout": "x", "sandbox.image": "client"}
+    docker.volumes[DISKS] = {
+        "sandbox.stack": PROJECT,
+        "sandbox.checkout": "x",
+        "sandbox.image": "client",
+    }
     kernel.attached = ["/dev/loop0"]
     assert down("a", Events(), docker).anything and not kernel.attached
     (run,) = docker.called("run")
-    assert run[run.index("--entrypoint") + 2] == "client" and run[run.index("--pull") + 1] == "never"
+    assert (
+        run[run.index("--entrypoint") + 2] == "client" and run[run.index("--pull") + 1] == "never"
+    )
 
 
-def test_a_device_that_stays_keeps_the_volume_by_which_it_is_found(docker: FakeDocker, kernel: Kernel) -> None:
+def test_a_device_that_stays_keeps_the_volume_by_which_it_is_found(
+    docker: FakeDocker, kernel: Kernel
+) -> None:
     bring_up(docker)
     kernel.busy = True
     with pytest.raises(MachineError) as stays:
@@ -141,11 +182,19 @@ def test_a_device_that_stays_keeps_the_volume_by_which_it_is_found(docker: FakeD
     assert inventory(docker).empty
 
 
-def test_a_kernel_without_loop_devices_is_an_error_before_anything_starts(docker: FakeDocker, kernel: Kernel) -> None:
-    docker.on("--device-cgroup-rule.*make", answer(code=1, stderr="Operation not permitted: /dev/loop-control"))
+def test_a_kernel_without_loop_devices_is_an_error_before_anything_starts(
+    docker: FakeDocker, kernel: Kernel
+) -> None:
+    docker.on(
+        "--device-cgroup-rule.*make",
+        answer(code=1, stderr="Operation not permitted: /dev/loop-control"),
+    )
     with pytest.raises(SandboxError) as refused:
         bring_up(docker)
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "Operation not permitted" in refused.value.known
+    assert (
+        refused.value.exit_code is ExitCode.ENVIRONMENT
+        and "Operation not permitted" in refused.value.known
+    )
     assert refused.value.next_step.startswith("try: make doctor "), "a command"
     assert not docker.called("compose") and not docker.called("start") and inventory(docker).empty
 
@@ -153,11 +202,15 @@ def test_a_kernel_without_loop_devices_is_an_error_before_anything_starts(docker
 def test_a_file_system_that_the_kernel_cannot_mount_is_an_error_that_leaves_nothing(
     docker: FakeDocker, kernel: Kernel
 ) -> None:
-    said = "Error response from daemon: failed to mount local volume: mount /dev/loop0: no such device"
+    said = (
+        "Error response from daemon: failed to mount local volume: mount /dev/loop0: no such device"
+    )
     docker.on("^compose", answer(code=1, stderr=said))
     with pytest.raises(SandboxError) as refused:
         bring_up(docker)
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "no such device" in refused.value.known
+    assert (
+        refused.value.exit_code is ExitCode.ENVIRONMENT and "no such device" in refused.value.known
+    )
     assert "DISK=ext4:4g" in refused.value.next_step
     assert not kernel.attached and inventory(docker).empty
 
@@ -174,7 +227,12 @@ def test_the_name_of_a_device_fits_and_has_the_whole_project(name: str) -> None:
 
 
 def test_only_devices_of_the_project_are_detached(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"loop0": b"sandbox-a-1/x", "loop1": b"sandbox-a-12/x", "loop2": b"", "loop3": b"/var/lib/snapd/core.snap"}
+    names = {
+        "loop0": b"sandbox-a-1/x",
+        "loop1": b"sandbox-a-12/x",
+        "loop2": b"",
+        "loop3": b"/var/lib/snapd/core.snap",
+    }
     monkeypatch.setattr(loop_disks, "in_use", lambda: list(names))
     monkeypatch.setattr(loop_disks, "name_on", lambda device: names[device])
     assert loop_disks.devices_of("sandbox-a-1") == ["loop0"]

@@ -28,8 +28,14 @@ def docker() -> FakeDocker:
     fake = FakeDocker()
     catalog = load_library().catalog
     folders, aliases = build_folders(catalog), series_builds(catalog)
-    recipes = {alias: recipe(folders[alias.removeprefix("sandbox/").partition(":")[0]]) for alias in aliases}
-    labels = [json.dumps({"tags": [alias], "recipe": each, "package": None}) for alias, each in recipes.items()]
+    recipes = {
+        alias: recipe(folders[alias.removeprefix("sandbox/").partition(":")[0]])
+        for alias in aliases
+    }
+    labels = [
+        json.dumps({"tags": [alias], "recipe": each, "package": None})
+        for alias, each in recipes.items()
+    ]
     fake.on("^image ls", answer("\n".join(aliases)))
     fake.on("^image inspect", answer("\n".join(labels)))
     fake.on("^compose version", answer("2.26.1-4\n"))
@@ -48,9 +54,22 @@ def checks(docker: FakeDocker) -> dict[str, Check]:
 
 def test_everything_of_the_issue_is_examined(docker: FakeDocker) -> None:
     assert checks(docker).keys() == {
-        "engine", "compose", "registry", "images", "leftovers", "disk", "memory", "cgroup", "governor", "netem", "tbf",
-        "iptables", "write-limit", "loop", "network",
-    }  # fmt: skip
+        "engine",
+        "compose",
+        "registry",
+        "images",
+        "leftovers",
+        "disk",
+        "memory",
+        "cgroup",
+        "governor",
+        "netem",
+        "tbf",
+        "iptables",
+        "write-limit",
+        "loop",
+        "network",
+    }
 
 
 def test_states_are_what_was_found(docker: FakeDocker) -> None:
@@ -81,7 +100,9 @@ def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() ->
         assert reach().state == "unknown"
 
 
-def test_containers_that_do_not_reach_one_another_are_reported_with_the_reason(docker: FakeDocker) -> None:
+def test_containers_that_do_not_reach_one_another_are_reported_with_the_reason(
+    docker: FakeDocker,
+) -> None:
     said = "Traceback\nOSError: [Errno 113] No route to host\n"
     docker.on("^run .*create_connection", answer(code=1, stderr=said))
     network = checks(docker)["network"]
@@ -91,7 +112,9 @@ def test_containers_that_do_not_reach_one_another_are_reported_with_the_reason(d
     assert docker.called("network", "rm") == [("network", "rm", made[-1])]
 
 
-def test_a_container_that_does_not_start_is_reported_and_nothing_calls_it(docker: FakeDocker) -> None:
+def test_a_container_that_does_not_start_is_reported_and_nothing_calls_it(
+    docker: FakeDocker,
+) -> None:
     docker.on("^run .*create_server", answer("docker: no space left on device\n", code=125))
     assert "no space left" in checks(docker)["network"].detail
     assert not [run for run in docker.called("run") if "create_connection" in run[-1]]
@@ -114,7 +137,10 @@ def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker, d
 
 
 def test_an_engine_that_gives_no_network_is_a_finding(docker: FakeDocker) -> None:
-    docker.on("^network create", answer(code=1, stderr="all predefined address pools have been fully subnetted"))
+    docker.on(
+        "^network create",
+        answer(code=1, stderr="all predefined address pools have been fully subnetted"),
+    )
     assert "address pools" in checks(docker)["network"].detail
 
 
@@ -122,14 +148,21 @@ def test_an_engine_that_does_not_answer_is_the_one_finding() -> None:
     docker = FakeDocker()
     docker.on(
         "^info",
-        answer(code=1, stderr="Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"),
+        answer(
+            code=1,
+            stderr=(
+                "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"
+            ),
+        ),
     )
     (only,) = examine(docker)
     assert (only.name, only.state) == ("engine", "missing")
     assert only.fix
 
 
-@pytest.mark.parametrize(("version", "state"), [("2.23.1", "ok"), ("2.22.0", "missing"), ("5.0.0", "ok")])
+@pytest.mark.parametrize(
+    ("version", "state"), [("2.23.1", "ok"), ("2.22.0", "missing"), ("5.0.0", "ok")]
+)
 def test_an_older_compose_is_reported(docker: FakeDocker, version: str, state: str) -> None:
     docker.on("^compose version", answer(f"{version}\n"))
     assert checks(docker)["compose"].state == state

@@ -62,7 +62,9 @@ def test_a_stream_carries_output_and_errors(docker: Docker) -> None:
     assert sorted(docker.stream("lines").lines()) == ["err", "out"]
 
 
-def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_client_the_message_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError) as missing:
         Docker().ask("ps")
@@ -73,13 +75,31 @@ def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("stderr", "what", "next_step"),
     [
-        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
-         "does not answer", "make doctor"),
-        ("permission denied while trying to connect to the Docker daemon socket", "no permission", "usermod"),
-        ("docker: unknown command: docker compose\n\nRun 'docker --help'", "no Compose v2", "bootstrap"),
-        ("docker: 'compose' is not a docker command.\nSee 'docker --help'", "no Compose v2", "bootstrap"),
+        (
+            (
+                "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker"
+                " daemon running?"
+            ),
+            "does not answer",
+            "make doctor",
+        ),
+        (
+            "permission denied while trying to connect to the Docker daemon socket",
+            "no permission",
+            "usermod",
+        ),
+        (
+            "docker: unknown command: docker compose\n\nRun 'docker --help'",
+            "no Compose v2",
+            "bootstrap",
+        ),
+        (
+            "docker: 'compose' is not a docker command.\nSee 'docker --help'",
+            "no Compose v2",
+            "bootstrap",
+        ),
     ],
-)  # fmt: skip
+)
 def test_known_failures_say_what_helps(stderr: str, what: str, next_step: str) -> None:
     shown = RefusedError(["ps"], answer(code=1, stderr=stderr))
     assert what in shown.what

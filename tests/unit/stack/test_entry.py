@@ -17,7 +17,9 @@ ROLES: Mapping[str, ServerRole | None] = {
 }  # fmt: skip
 
 
-def entries(profile: str, roles: Mapping[str, ServerRole | None] = ROLES, **request: str) -> Entries:
+def entries(
+    profile: str, roles: Mapping[str, ServerRole | None] = ROLES, **request: str
+) -> Entries:
     """Entry points of a running profile."""
     return Entries(running_stack(FakeDocker(), profile, **request).members, lambda: roles)
 
@@ -41,7 +43,9 @@ def entries(profile: str, roles: Mapping[str, ServerRole | None] = ROLES, **requ
         ("mysql@8.4+mysql@9.7", "mysql2", "mysql2", 3306, "mysql2"),
     ],
 )
-def test_an_entry_point_is_found(profile: str, via: str | None, node: str, port: int, shown: str) -> None:
+def test_an_entry_point_is_found(
+    profile: str, via: str | None, node: str, port: int, shown: str
+) -> None:
     entry = entries(profile).resolve(via)
     assert (entry.node, entry.host, entry.port, entry.via) == (node, node, port, shown)
 
@@ -72,8 +76,14 @@ def test_every_member_of_a_cluster_that_takes_writes_is_one_entry_point() -> Non
     assert (found.node, found.hosts, found.port, found.via) == (
         "cluster1", ("cluster1", "cluster2", "cluster3"), 3306, "members"
     )  # fmt: skip
-    assert found.others == ("cluster2", "cluster3") and entries("cluster3", WRITERS).resolve("writer").others == ()
-    assert entries("cluster3", {**WRITERS, "cluster1": None}).resolve("members").hosts == ("cluster2", "cluster3")
+    assert (
+        found.others == ("cluster2", "cluster3")
+        and entries("cluster3", WRITERS).resolve("writer").others == ()
+    )
+    assert entries("cluster3", {**WRITERS, "cluster1": None}).resolve("members").hosts == (
+        "cluster2",
+        "cluster3",
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,8 +110,14 @@ def test_no_server_with_the_role_is_the_environments_fault() -> None:
 
 
 def test_every_group_has_its_default() -> None:
-    assert [entry.node for entry in entries("mysql+balancer+mysql").defaults()] == ["balancer1", "mysql2"]
-    assert [entry.node for entry in entries("mysql+balancer+mysql").writers()] == ["mysql1", "mysql2"]
+    assert [entry.node for entry in entries("mysql+balancer+mysql").defaults()] == [
+        "balancer1",
+        "mysql2",
+    ]
+    assert [entry.node for entry in entries("mysql+balancer+mysql").writers()] == [
+        "mysql1",
+        "mysql2",
+    ]
 
 
 def test_a_proxy_that_shares_connections_says_so() -> None:

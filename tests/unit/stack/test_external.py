@@ -1,4 +1,6 @@
-"""An external server as a fault sees it: it is asked from the client node, and all else is refused."""
+"""An external server as a fault sees it: it is asked from the client node, and all else is
+refused.
+"""
 
 import inspect
 
@@ -12,7 +14,11 @@ from unit.stack.fake_docker import HANGS, FakeDocker, answer
 from unit.stack.small_stack import running_stack
 
 ABLE = {"ask", "state", "release"}
-VERBS = sorted(name for name, _ in inspect.getmembers(NodeControl, inspect.isfunction) if not name.startswith("_"))
+VERBS = sorted(
+    name
+    for name, _ in inspect.getmembers(NodeControl, inspect.isfunction)
+    if not name.startswith("_")
+)
 
 
 @pytest.fixture
@@ -33,7 +39,9 @@ def test_it_is_asked_through_the_external_entry_point(docker: FakeDocker, stack:
     assert not any("read_only" in word or "password" in word for word in argv)
 
 
-def test_a_statement_has_its_own_limit_and_a_connection_a_shorter_one(docker: FakeDocker, stack: Stack) -> None:
+def test_a_statement_has_its_own_limit_and_a_connection_a_shorter_one(
+    docker: FakeDocker, stack: Stack
+) -> None:
     docker.on("^exec ", HANGS)
     with pytest.raises(TimeoutError):
         stack.control("external1").ask("DO SLEEP(9)", timeout_s=0.01)
@@ -45,8 +53,12 @@ def test_whatever_needs_a_container_is_refused(docker: FakeDocker, stack: Stack,
     control = stack.control("external1")
     before = len(docker.calls)
     with pytest.raises(SandboxError) as refused:
-        getattr(control, verb)(*(["x"] * (len(inspect.signature(getattr(NodeControl, verb)).parameters) - 1)))
-    assert refused.value.what == "external1 has no container here" and len(refused.value.lines()) == 3
+        getattr(control, verb)(
+            *(["x"] * (len(inspect.signature(getattr(NodeControl, verb)).parameters) - 1))
+        )
+    assert (
+        refused.value.what == "external1 has no container here" and len(refused.value.lines()) == 3
+    )
     assert refused.value.exit_code is ExitCode.BAD_INPUT
     assert len(docker.calls) == before, "nothing was asked of the engine"
 

@@ -43,7 +43,9 @@ def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder images/ with one recipe."""
     for folder in ("mysql", "client", "server"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "Dockerfile").write_text("FROM debian\nCOPY server/entrypoint.sh /\nCOPY --from=x /a /b\n")
+        (tmp_path / folder / "Dockerfile").write_text(
+            "FROM debian\nCOPY server/entrypoint.sh /\nCOPY --from=x /a /b\n"
+        )
     (tmp_path / "server" / "entrypoint.sh").write_text("exec mysqld\n")
     monkeypatch.setattr(images_module, "recipe", lambda folder: recipe(folder, tmp_path))
     return tmp_path
@@ -57,7 +59,9 @@ def described(tags: list[str], recipe_: str, package: str | None = "9.7.4-2") ->
 def built(docker: FakeDocker, value: str) -> None:
     """One image, built here from a recipe."""
     docker.on("^image ls", answer(f"{ALIAS}\n{EXACT}\nmysql:8.4.11\n"))
-    docker.on("^image inspect", answer(described([ALIAS, EXACT], value), code=1, stderr="no such image"))
+    docker.on(
+        "^image inspect", answer(described([ALIAS, EXACT], value), code=1, stderr="no such image")
+    )
 
 
 def test_an_image_of_the_present_recipe_is_local(images: Path) -> None:
@@ -71,8 +75,12 @@ def test_an_image_of_the_present_recipe_is_local(images: Path) -> None:
 
 
 @pytest.mark.parametrize("current", [True, False])
-def test_an_image_of_an_earlier_package_is_kept_for_those_who_ask_for_it(images: Path, current: bool) -> None:
-    """Its series' name is another image's by now, so it is asked for by its own; unless its recipe is outdated."""
+def test_an_image_of_an_earlier_package_is_kept_for_those_who_ask_for_it(
+    images: Path, current: bool
+) -> None:
+    """Its series' name is another image's by now, so it is asked for by its own; unless its recipe
+    is outdated.
+    """
     docker = FakeDocker()
     built(docker, recipe("mysql", images))
     docker.on("^image ls", answer(f"{ALIAS}\n{EXACT}\n{EARLIER}\nsandbox/given:1\n"))
@@ -81,7 +89,9 @@ def test_an_image_of_an_earlier_package_is_kept_for_those_who_ask_for_it(images:
     docker.on(f"^image inspect .* {EARLIER}$", answer(described([EARLIER], value, "9.7.1-1")))
     available = engine_availability(Lock(), docker, CATALOG)
     choice = choose_image(CATALOG, "mysql", "9.7.1", available)
-    assert (choice.reference, choice.source) == ((EARLIER, "local") if current else ("mysql:9.7.1", "unavailable"))
+    assert (choice.reference, choice.source) == (
+        (EARLIER, "local") if current else ("mysql:9.7.1", "unavailable")
+    )
     assert choose_image(CATALOG, "mysql", "9.7", available).reference == ALIAS
 
 
@@ -118,7 +128,10 @@ def test_a_recipe_moves_with_everything_that_goes_into_the_image(images: Path) -
 
 def test_a_registry_is_asked_only_when_it_matters_and_only_once() -> None:
     docker = FakeDocker()
-    docker.on("^pull", answer(code=1, stderr="manifest for debian:no-such-tag not found: manifest unknown"))
+    docker.on(
+        "^pull",
+        answer(code=1, stderr="manifest for debian:no-such-tag not found: manifest unknown"),
+    )
     available = engine_availability(Lock(), docker, CATALOG)
     assert not docker.called("pull")
     assert available.registry() and available.registry()
@@ -126,7 +139,12 @@ def test_a_registry_is_asked_only_when_it_matters_and_only_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "stderr", ["dial tcp: lookup registry-1.docker.io: no such host", "toomanyrequests: rate limit", "i/o timeout"]
+    "stderr",
+    [
+        "dial tcp: lookup registry-1.docker.io: no such host",
+        "toomanyrequests: rate limit",
+        "i/o timeout",
+    ],
 )
 def test_an_engine_that_gets_no_answer_has_no_registry(stderr: str) -> None:
     docker = FakeDocker()
@@ -146,20 +164,30 @@ def test_an_exact_version_is_not_pinned(images: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("sandbox.stack.images.load_lock", Lock)
     docker = FakeDocker()
     docker.on("RepoTags.* sandbox/client", answer(json.dumps(["sandbox/client:1.0.20-5-bookworm"])))
-    here = Availability(frozenset({EXACT, "sandbox/client:1-bookworm"}), packages={EXACT: "9.7.4-2"})
+    here = Availability(
+        frozenset({EXACT, "sandbox/client:1-bookworm"}), packages={EXACT: "9.7.4-2"}
+    )
     lock = lock_images(planned("mysql@9.7.4", here), docker, images / "lock.yaml")
     assert lock.built == {"sandbox/client:1-bookworm": "sandbox/client:1.0.20-5-bookworm"}
 
 
-def test_lock_pins_digests_and_package_versions(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.stack.images.load_lock", lambda: Lock(published={"kept:1": "sha256:0"}))
+def test_lock_pins_digests_and_package_versions(
+    images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sandbox.stack.images.load_lock", lambda: Lock(published={"kept:1": "sha256:0"})
+    )
     docker = FakeDocker()
-    docker.on("RepoDigests.* mysql:8.4.11$", answer(json.dumps(["other@sha256:2", "mysql@sha256:1"])))
+    docker.on(
+        "RepoDigests.* mysql:8.4.11$", answer(json.dumps(["other@sha256:2", "mysql@sha256:1"]))
+    )
     docker.on(
         "RepoTags.* sandbox/client",
         answer(json.dumps(["sandbox/client:1-bookworm", "sandbox/client:1.0.20-5-bookworm"])),
     )
-    plan = planned("mysql@8.4", Availability(local=frozenset({"mysql:8.4.11", "sandbox/client:1-bookworm"})))
+    plan = planned(
+        "mysql@8.4", Availability(local=frozenset({"mysql:8.4.11", "sandbox/client:1-bookworm"}))
+    )
     lock = lock_images(plan, docker, images / "lock.yaml")
     assert lock.published == {"kept:1": "sha256:0", "mysql:8.4.11": "sha256:1"}
     assert lock.built == {"sandbox/client:1-bookworm": "sandbox/client:1.0.20-5-bookworm"}
@@ -178,7 +206,9 @@ def test_an_image_with_its_alias_alone_cannot_be_pinned(images: Path) -> None:
     docker = FakeDocker()
     docker.on("RepoDigests", answer('["mysql@sha256:1"]'))
     docker.on("RepoTags", answer('["sandbox/client:1-bookworm"]'))
-    plan = planned("mysql@8.4", Availability(local=frozenset({"mysql:8.4.11", "sandbox/client:1-bookworm"})))
+    plan = planned(
+        "mysql@8.4", Availability(local=frozenset({"mysql:8.4.11", "sandbox/client:1-bookworm"}))
+    )
     with pytest.raises(SandboxError) as without:
         lock_images(plan, docker, images / "lock.yaml")
     assert without.value.exit_code == ExitCode.ENVIRONMENT
@@ -194,7 +224,9 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 class ImageStore(FakeDocker):
     """An engine's images by name; ``load`` brings one that takes the names of its archive."""
 
-    def __init__(self, named: dict[str, str], brings: tuple[str, ...] = (), fails: bool = False) -> None:
+    def __init__(
+        self, named: dict[str, str], brings: tuple[str, ...] = (), fails: bool = False
+    ) -> None:
         super().__init__()
         self.named, self.brings, self.fails = named, brings, fails
         self.on("^image inspect", self._known)
@@ -210,7 +242,10 @@ class ImageStore(FakeDocker):
         self.named |= dict.fromkeys(self.brings, LOADED)
         if not self.brings:
             self.named["<none>"] = LOADED
-        output = "".join(f"Loaded image: {name}\n" for name in self.brings) or f"Loaded image ID: {LOADED}\n"
+        output = (
+            "".join(f"Loaded image: {name}\n" for name in self.brings)
+            or f"Loaded image ID: {LOADED}\n"
+        )
         return answer(code=1, stderr="no space left on device") if self.fails else answer(output)
 
     def _tagged(self, argv: tuple[str, ...]) -> ExecResult:
@@ -252,16 +287,22 @@ def test_what_is_not_here_is_refused_in_three_lines_and_never_pulled() -> None:
 
 def test_an_archive_is_loaded_and_removed_again(tmp_path: Path) -> None:
     store = ImageStore({}, brings=("mine:1",))
-    with image_override(archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", store) as identity:
+    with image_override(
+        archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", store
+    ) as identity:
         assert identity == LOADED
         (kept,) = store.named
         assert kept.startswith("sandbox/given:")
     assert store.named == {}
 
 
-def test_an_archive_that_calls_itself_what_is_published_does_not_become_the_base(tmp_path: Path) -> None:
+def test_an_archive_that_calls_itself_what_is_published_does_not_become_the_base(
+    tmp_path: Path,
+) -> None:
     store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
-    with image_override(archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]}), "HEAD_IMAGE", store) as identity:
+    with image_override(
+        archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]}), "HEAD_IMAGE", store
+    ) as identity:
         assert identity == LOADED and store.named["mysql:9.7.2"] == PUBLISHED
     assert store.named == {"mysql:9.7.2": PUBLISHED}
 
@@ -282,14 +323,19 @@ def test_an_archive_without_a_name_is_found_by_its_identity(tmp_path: Path) -> N
 def test_a_load_that_fails_gives_names_back_too(tmp_path: Path) -> None:
     store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",), fails=True)
     word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})
-    with pytest.raises(SandboxError, match="docker load failed"), image_override(word, "HEAD_IMAGE", store):
+    with (
+        pytest.raises(SandboxError, match="docker load failed"),
+        image_override(word, "HEAD_IMAGE", store),
+    ):
         pass
     assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
 def test_a_load_that_names_no_image_is_reported_and_gives_names_back(tmp_path: Path) -> None:
     store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
-    store.on("^load", lambda argv: answer(store._loaded(argv).stdout.replace("Loaded image", "Imported")))
+    store.on(
+        "^load", lambda argv: answer(store._loaded(argv).stdout.replace("Loaded image", "Imported"))
+    )
     word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})
     with pytest.raises(SandboxError) as refused, image_override(word, "HEAD_IMAGE", store):
         pass
@@ -304,7 +350,9 @@ def test_what_is_no_archive_of_one_image_is_refused_before_it_is_loaded(tmp_path
         str(tmp_path / "absent.tar"): "No such file",
         str(tmp_path / "text.tar"): "",
         archive(tmp_path): "it contains 0 images",
-        archive(tmp_path, {"RepoTags": []}, {"RepoTags": []}, name="two.tar.gz"): "it contains 2 images",
+        archive(
+            tmp_path, {"RepoTags": []}, {"RepoTags": []}, name="two.tar.gz"
+        ): "it contains 2 images",
     }
     for word, known in wrong.items():
         store = ImageStore({})

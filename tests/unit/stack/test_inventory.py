@@ -18,7 +18,9 @@ def docker() -> FakeDocker:
 
 
 def test_a_container_carries_all_that_later_commands_need(docker: FakeDocker) -> None:
-    running_stack(docker, "mysql@8.4+replica1", assignments=("max_connections=7 b='x $y'",), cpus="0.5")
+    running_stack(
+        docker, "mysql@8.4+replica1", assignments=("max_connections=7 b='x $y'",), cpus="0.5"
+    )
     (first, *_) = containers(docker, project_name("default"))
     assert (first.node, first.kind, first.profile, first.state) == (
         "mysql1",
@@ -34,9 +36,15 @@ def test_a_container_carries_all_that_later_commands_need(docker: FakeDocker) ->
 
 def test_nodes_come_in_the_order_people_read_them(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+replica2+balancer")
-    assert [each.node for each in stack.containers if each.about["service"] == each.about["component"]] == [
-        "mysql1", "replica1", "replica2", "balancer1", "client1",
-    ]  # fmt: skip
+    assert [
+        each.node for each in stack.containers if each.about["service"] == each.about["component"]
+    ] == [
+        "mysql1",
+        "replica1",
+        "replica2",
+        "balancer1",
+        "client1",
+    ]
 
 
 def test_only_the_asked_stack_is_found(docker: FakeDocker) -> None:
@@ -70,11 +78,15 @@ def test_a_stack_of_a_newer_version_is_read_as_far_as_it_is_known(docker: FakeDo
         ("", {}),
         ("3306/tcp", {}),
         ("127.0.0.1:49153->10000/tcp", {10000: ("127.0.0.1", 49153)}),
-        ("127.0.0.1:7-8->10000-10001/tcp, 127.0.0.1:20->10005/tcp",
-         {10000: ("127.0.0.1", 7), 10001: ("127.0.0.1", 8), 10005: ("127.0.0.1", 20)}),
+        (
+            "127.0.0.1:7-8->10000-10001/tcp, 127.0.0.1:20->10005/tcp",
+            {10000: ("127.0.0.1", 7), 10001: ("127.0.0.1", 8), 10005: ("127.0.0.1", 20)},
+        ),
     ],
-)  # fmt: skip
-def test_published_ports_are_read_one_by_one(text: str, expected: dict[int, tuple[str, int]]) -> None:
+)
+def test_published_ports_are_read_one_by_one(
+    text: str, expected: dict[int, tuple[str, int]]
+) -> None:
     assert published_ports(text) == expected
 
 

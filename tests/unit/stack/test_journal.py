@@ -1,4 +1,6 @@
-"""What is broken on purpose, written down: before it breaks, for whoever heals it, until it is healed."""
+"""What is broken on purpose, written down: before it breaks, for whoever heals it, until it is
+healed.
+"""
 
 import os
 from pathlib import Path
@@ -6,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.stack import journal
-from sandbox.stack.journal import Breakage, breakages, forget_all, forget_breakage, note_breakage, unreadable
+from sandbox.stack.journal import (
+    Breakage,
+    breakages,
+    forget_all,
+    forget_breakage,
+    note_breakage,
+    unreadable,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +32,17 @@ def hang(node: str = "mysql1", began_utc_s: float = 1.5, project: str = "a") -> 
 
 def test_it_comes_back_as_it_was_until_it_is_forgotten() -> None:
     given = {"file": "sbtest/t", "page": 4, "share": 0.5, "deep": True}
-    noted = Breakage(project="a", fault="corruption", options=given, node="mysql1", before={"bytes": "00"})
+    noted = Breakage(
+        project="a", fault="corruption", options=given, node="mysql1", before={"bytes": "00"}
+    )
     note_breakage(noted)
     (found,) = breakages("a")
-    assert found == noted and [type(each) for each in found.options.values()] == [str, int, float, bool]
+    assert found == noted and [type(each) for each in found.options.values()] == [
+        str,
+        int,
+        float,
+        bool,
+    ]
     forget_breakage(noted)
     forget_breakage(noted)
     assert not breakages("a")
@@ -44,9 +60,17 @@ def test_the_oldest_comes_first_whatever_the_names_of_files(times: tuple[float, 
 
 
 def test_faults_and_nodes_of_one_moment_are_apart() -> None:
-    for each in (hang("mysql1"), hang("replica1"), hang("mysql1").model_copy(update={"fault": "loss"})):
+    for each in (
+        hang("mysql1"),
+        hang("replica1"),
+        hang("mysql1").model_copy(update={"fault": "loss"}),
+    ):
         note_breakage(each)
-    assert sorted(each.text for each in breakages("a")) == ["hang on mysql1", "hang on replica1", "loss on mysql1"]
+    assert sorted(each.text for each in breakages("a")) == [
+        "hang on mysql1",
+        "hang on replica1",
+        "loss on mysql1",
+    ]
 
 
 def test_every_stack_has_its_own() -> None:
@@ -59,7 +83,9 @@ def test_every_stack_has_its_own() -> None:
 def test_what_cannot_be_read_hides_nothing_and_is_named_with_the_reason(folder: Path) -> None:
     note_breakage(hang())
     (folder / "0.json").write_text("{")
-    (folder / "1.json").write_text('{"project": "a", "fault": "hang", "node": "mysql1", "of_later": 1}')
+    (folder / "1.json").write_text(
+        '{"project": "a", "fault": "hang", "node": "mysql1", "of_later": 1}'
+    )
     (folder / "2.json").mkdir()
     assert [each.text for each in breakages("a")] == ["hang on mysql1"]
     reasons = {path.name: reason for path, reason in unreadable("a").items()}
@@ -81,7 +107,9 @@ def test_what_is_healed_while_somebody_looks_is_neither_broken_nor_unreadable(
     assert journal._read("a") == ([], {})
 
 
-def test_a_write_that_fails_leaves_no_half_of_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_no_half_of_a_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_room(_: int) -> None:
         raise OSError(28, "No space left on device")
 

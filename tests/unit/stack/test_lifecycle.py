@@ -29,7 +29,9 @@ def test_stop_keeps_containers_and_start_waits_for_ready(docker: FakeDocker) -> 
     events = Events()
     stack = start(stack, events)
     assert {each.state for each in stack.containers} == {"running"}
-    assert {each.node for each in events if isinstance(each, NodeEvent) and each.state == "ready"} >= {
+    assert {
+        each.node for each in events if isinstance(each, NodeEvent) and each.state == "ready"
+    } >= {
         "mysql1",
         "replica1",
     }
@@ -45,7 +47,10 @@ def test_a_paused_node_is_let_go_before_it_is_stopped_or_started(docker: FakeDoc
     stack = running_stack(docker, "mysql")
     docker.state("mysql1", "paused")
     stop(stack.refreshed(), Events())
-    assert [call[0] for call in docker.calls if call[0] in ("unpause", "stop")] == ["unpause", "stop"]
+    assert [call[0] for call in docker.calls if call[0] in ("unpause", "stop")] == [
+        "unpause",
+        "stop",
+    ]
     docker.state("mysql1", "paused")
     assert start(stack.refreshed(), Events()).container("mysql1").running
 
@@ -55,7 +60,10 @@ def test_restart_touches_one_node_and_waits_for_all(docker: FakeDocker) -> None:
     restart(stack, "replica1", events)
     assert docker.called("restart") == [("restart", stack.container("replica1").id)]
     assert events[0] == NodeEvent("replica1", "stopping")
-    assert any(isinstance(each, NodeEvent) and (each.node, each.state) == ("mysql1", "ready") for each in events)
+    assert any(
+        isinstance(each, NodeEvent) and (each.node, each.state) == ("mysql1", "ready")
+        for each in events
+    )
 
 
 @pytest.fixture
@@ -73,9 +81,13 @@ def test_down_removes_one_stack_and_nothing_else(shared: FakeDocker) -> None:
     running_stack(shared, "mysql", name="b")
     removed = down("a", Events(), shared)
     assert (removed.name, removed.containers, removed.networks) == ("a", 3, 1)
-    assert removed.volumes == len([call for call in shared.called("volume", "rm") for _ in call[3:]])
+    assert removed.volumes == len(
+        [call for call in shared.called("volume", "rm") for _ in call[3:]]
+    )
     assert inventory(shared).projects().keys() == {project_name("b")}
-    assert "theirs" in shared.containers and "theirs" in shared.volumes and "theirs" in shared.networks
+    assert (
+        "theirs" in shared.containers and "theirs" in shared.volumes and "theirs" in shared.networks
+    )
     assert not [call for call in shared.calls if "prune" in call]
 
 
@@ -128,7 +140,11 @@ def test_what_stays_is_an_error_with_the_engines_reason(shared: FakeDocker) -> N
 
 def test_a_stack_started_by_hand_goes_by_its_project(shared: FakeDocker) -> None:
     running_stack(shared, "mysql")
-    for things in (shared.networks, shared.volumes, {key: each["labels"] for key, each in shared.containers.items()}):
+    for things in (
+        shared.networks,
+        shared.volumes,
+        {key: each["labels"] for key, each in shared.containers.items()},
+    ):
         for labels in things.values():
             if "sandbox.stack" in labels:
                 labels["sandbox.stack"] = "byhand"
@@ -140,7 +156,12 @@ def test_clean_takes_this_checkouts_stacks_and_all_of_them_when_asked(shared: Fa
     running_stack(shared, "mysql", name="a")
     running_stack(shared, "mysql", name="b")
     shared.volumes["v"] = {"sandbox.stack": "sandbox-c-123456", "sandbox.checkout": "/elsewhere"}
-    assert {removed.name for removed in clean(of_checkout(False, shared), Events(), shared)} == {"a", "b"}
+    assert {removed.name for removed in clean(of_checkout(False, shared), Events(), shared)} == {
+        "a",
+        "b",
+    }
     assert inventory(shared).projects().keys() == {"sandbox-c-123456"}
-    assert [removed.volumes for removed in clean(of_checkout(True, shared), Events(), shared)] == [1]
+    assert [removed.volumes for removed in clean(of_checkout(True, shared), Events(), shared)] == [
+        1
+    ]
     assert inventory(shared).empty

@@ -30,22 +30,31 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def holder() -> Iterator["subprocess.Popen[str]"]:
     """Another process that holds the lock."""
     scripts = str(Path(__file__).parents[3] / "scripts")
-    process = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=scripts)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=scripts
+    )
     assert process.stdout and process.stdout.readline() == "held\n"
     yield process
     process.kill()
     process.communicate()
 
 
-def test_a_second_command_waits_with_a_message_and_gives_up_in_bounds(holder: "subprocess.Popen[str]") -> None:
+def test_a_second_command_waits_with_a_message_and_gives_up_in_bounds(
+    holder: "subprocess.Popen[str]",
+) -> None:
     messages: list[str] = []
-    with pytest.raises(SandboxError) as late, locked("it", lambda: messages.append("waiting"), patience_s=0.7):
+    with (
+        pytest.raises(SandboxError) as late,
+        locked("it", lambda: messages.append("waiting"), patience_s=0.7),
+    ):
         pass
     assert messages == ["waiting"]
     assert late.value.exit_code == ExitCode.ENVIRONMENT
 
 
-def test_a_lock_that_outlives_its_holder_for_a_moment_is_not_worth_a_message(holder: "subprocess.Popen[str]") -> None:
+def test_a_lock_that_outlives_its_holder_for_a_moment_is_not_worth_a_message(
+    holder: "subprocess.Popen[str]",
+) -> None:
     threading.Timer(0.1, holder.kill).start()
     with locked("it", lambda: pytest.fail("nobody works on it"), patience_s=5):
         pass

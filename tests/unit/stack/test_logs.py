@@ -28,10 +28,16 @@ def test_logs_of_several_nodes_come_in_the_order_of_time(
     docker.on("^logs .*replica1", answer("2026-01-01T00:00:02Z two\n"))
     docker.on("^logs .*client1", answer(""))
     assert print_logs(running_stack(docker, "mysql+replica1"), None, follow=False) == ExitCode.OK
-    assert capsys.readouterr().out.splitlines() == ["mysql1 | one", "replica1 | two", "mysql1 | three"]
+    assert capsys.readouterr().out.splitlines() == [
+        "mysql1 | one",
+        "replica1 | two",
+        "mysql1 | three",
+    ]
 
 
-def test_the_log_of_one_node_is_its_own_lines(docker: FakeDocker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_of_one_node_is_its_own_lines(
+    docker: FakeDocker, capsys: pytest.CaptureFixture[str]
+) -> None:
     docker.on("^logs", answer("2026-01-01T00:00:01Z one | two\n"))
     print_logs(running_stack(docker, "mysql"), "mysql1", follow=True)
     assert capsys.readouterr() == ("one | two\n", "")
@@ -41,7 +47,11 @@ def test_the_log_of_one_node_is_its_own_lines(docker: FakeDocker, capsys: pytest
 def test_followed_logs_all_arrive(docker: FakeDocker, capsys: pytest.CaptureFixture[str]) -> None:
     docker.on("^logs", lambda argv: answer(f"t {argv[-1][-6:]}\n"))
     print_logs(running_stack(docker, "mysql+replica1"), None, follow=True)
-    assert sorted(capsys.readouterr().out.splitlines()) == ["client1 | lient1", "mysql1 | mysql1", "replica1 | plica1"]
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "client1 | lient1",
+        "mysql1 | mysql1",
+        "replica1 | plica1",
+    ]
 
 
 def archive(**files: bytes) -> bytes:
@@ -74,14 +84,19 @@ class WithFiles(FakeDocker):
     servers: tuple[str, ...] = ()
 
 
-def test_logs_are_saved_byte_by_byte_with_those_that_servers_wrote_themselves(tmp_path: Path) -> None:
+def test_logs_are_saved_byte_by_byte_with_those_that_servers_wrote_themselves(
+    tmp_path: Path,
+) -> None:
     docker = WithFiles()
     stack = running_stack(docker, "mysql+replica1")
     docker.servers = tuple(each.id for each in stack.members if each.is_server)
     saved = save_logs(docker, stack.members, stack.client.image, tmp_path / "a" / "b")
     found = {str(path.relative_to(tmp_path / "a" / "b")): path.read_bytes() for path in saved}
     assert found["mysql1.log"].startswith(b"\xff ") and "client1.log" in found
-    assert found["mysql1/log/mysql/error"] == b"of the server" and found["replica1/mysql1_err"] == b"own"
+    assert (
+        found["mysql1/log/mysql/error"] == b"of the server"
+        and found["replica1/mysql1_err"] == b"own"
+    )
     assert found["mysql1/out"] == b"led out" and not any("apt" in name for name in found)
 
 

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.naming import check_name, choose_project, identity, name_option, project_name, stack_name
+from sandbox.stack.naming import (
+    check_name,
+    choose_project,
+    identity,
+    name_option,
+    project_name,
+    stack_name,
+)
 from sandbox.stack.protocol import Note
 from unit.stack.small_stack import Events
 
@@ -42,19 +49,27 @@ def test_messages_name_the_stack_only_where_it_matters() -> None:
     assert name_option("a") == " NAME=a"
 
 
-def projects(*names: str, by_hand: tuple[str, ...] = (), foreign: tuple[str, ...] = ()) -> dict[str, str]:
+def projects(
+    *names: str, by_hand: tuple[str, ...] = (), foreign: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Project → checkout."""
-    found = {project_name(name, HERE): str(HERE) for name in names} | dict.fromkeys(by_hand, str(HERE))
+    found = {project_name(name, HERE): str(HERE) for name in names} | dict.fromkeys(
+        by_hand, str(HERE)
+    )
     return found | {project_name(name, Path("/there")): "/there" for name in foreign}
 
 
 def test_default_is_taken_where_it_is() -> None:
-    assert choose_project(None, projects("default", "a"), Events(), HERE) == project_name("default", HERE)
+    assert choose_project(None, projects("default", "a"), Events(), HERE) == project_name(
+        "default", HERE
+    )
 
 
 def test_the_only_stack_is_taken_and_reported() -> None:
     events = Events()
-    assert choose_project(None, projects("a", foreign=("b",)), events, HERE) == project_name("a", HERE)
+    assert choose_project(None, projects("a", foreign=("b",)), events, HERE) == project_name(
+        "a", HERE
+    )
     assert events == [Note("using the stack 'a', the only one here")]
 
 
@@ -81,4 +96,6 @@ def test_another_checkouts_stack_is_not_ours() -> None:
     assert "no stacks" in none.value.known
     with pytest.raises(SandboxError) as named:
         choose_project("x", projects(), Events(), HERE)
-    assert named.value.next_step.startswith("try: make up ") and named.value.next_step.endswith(" NAME=x")
+    assert named.value.next_step.startswith("try: make up ") and named.value.next_step.endswith(
+        " NAME=x"
+    )

@@ -22,13 +22,19 @@ from unit.stack.fake_docker import FakeDocker, FakePending, answer
 @pytest.fixture(autouse=True)
 def _no_client(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(*_: object) -> Availability:
-        raise SandboxError("there is no docker client", "", "try: scripts/bootstrap", ExitCode.ENVIRONMENT)
+        raise SandboxError(
+            "there is no docker client", "", "try: scripts/bootstrap", ExitCode.ENVIRONMENT
+        )
 
     monkeypatch.setattr(planning, "engine_availability", absent)
 
 
-@pytest.mark.parametrize(("profile", "code"), [("mysqll@9.7", ExitCode.BAD_INPUT), ("mysql@9.7", ExitCode.ENVIRONMENT)])
-def test_a_mistyped_profile_is_reported_before_a_missing_engine(profile: str, code: ExitCode) -> None:
+@pytest.mark.parametrize(
+    ("profile", "code"), [("mysqll@9.7", ExitCode.BAD_INPUT), ("mysql@9.7", ExitCode.ENVIRONMENT)]
+)
+def test_a_mistyped_profile_is_reported_before_a_missing_engine(
+    profile: str, code: ExitCode
+) -> None:
     with pytest.raises(SandboxError) as refused:
         planned(PlanRequest(profile))
     assert refused.value.exit_code is code
@@ -46,7 +52,9 @@ class Images(FakeDocker):
         super().__init__()
         self.listed, self.here, self.runs = listed, here, 0
 
-    def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> FakePending:
+    def begin(
+        self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()
+    ) -> FakePending:
         if argv[0] == "run":
             self.runs += 1
             assert "--rm" in argv and argv[-3:] == ("--no-defaults", "--verbose", "--help")
@@ -82,7 +90,9 @@ def test_a_variable_is_refused_as_soon_as_its_image_is_there() -> None:
 def test_every_command_plans_in_one_way() -> None:
     """Whoever calls the planner itself passes by what is checked on this machine."""
     package = Path(planning.__file__).parents[1]
-    callers = [path for path in package.rglob("*.py") if "make_plan(" in path.read_text(encoding="utf-8")]
+    callers = [
+        path for path in package.rglob("*.py") if "make_plan(" in path.read_text(encoding="utf-8")
+    ]
     outside = {str(path.relative_to(package)) for path in callers if path.parent.name != "profile"}
     assert outside == {"stack/planning.py"}
 

@@ -21,7 +21,9 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
 
     def create(argv: tuple[str, ...]) -> ExecResult:
         labels = dict(argv[i + 1].split("=", 1) for i, word in enumerate(argv) if word == "--label")
-        inner = [argv[i + 1].rpartition(":")[2] for i, word in enumerate(argv) if word == "--publish"]
+        inner = [
+            argv[i + 1].rpartition(":")[2] for i, word in enumerate(argv) if word == "--publish"
+        ]
         ports = ", ".join(f"127.0.0.1:{int(port) + 30000}->{port}/tcp" for port in inner)
         fake.add(argv[argv.index("--name") + 1], labels, state="running", ports=ports)
         return answer()
@@ -47,7 +49,10 @@ def test_every_port_gets_a_free_one_on_loopback(docker: FakeDocker) -> None:
     ]
     options = [word for word in created(docker) if word.startswith("127.0.0.1::")]
     assert len(options) == 4 and not [word for word in created(docker) if "0.0.0.0" in word]
-    assert "socat TCP-LISTEN:10002,fork,reuseaddr TCP:balancer1:3307 &" in created(docker)[-1].splitlines()
+    assert (
+        "socat TCP-LISTEN:10002,fork,reuseaddr TCP:balancer1:3307 &"
+        in created(docker)[-1].splitlines()
+    )
 
 
 def test_no_node_is_made_anew_and_the_helper_is_none_of_them(docker: FakeDocker) -> None:

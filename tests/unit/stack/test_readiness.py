@@ -37,11 +37,18 @@ def never(text: str) -> Callable[[tuple[str, ...]], ExecResult]:
 
 def states(events: Events, node: str) -> list[tuple[str, str]]:
     """What was shown of a node: (state, answer)."""
-    return [(each.state, each.answer) for each in events if isinstance(each, NodeEvent) and each.node == node]
+    return [
+        (each.state, each.answer)
+        for each in events
+        if isinstance(each, NodeEvent) and each.node == node
+    ]
 
 
 def test_every_node_is_waited_for_and_its_answers_are_reported(docker: FakeDocker) -> None:
-    docker.on("exec .*mysql1 .*probe ready", answer("waiting ERROR 2003\nwaiting reader\nrole writer\nready writer\n"))
+    docker.on(
+        "exec .*mysql1 .*probe ready",
+        answer("waiting ERROR 2003\nwaiting reader\nrole writer\nready writer\n"),
+    )
     events = Events()
     readiness = Readiness(running_stack(docker, "mysql+balancer"), events)
     readiness.wait()
@@ -64,15 +71,21 @@ def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> No
 
 def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
     Readiness(running_stack(docker, "mysql+balancer"), Events()).wait()
-    asked = {call[call.index("probe") + 1]: call[1] for call in docker.called("exec") if "probe" in call}
+    asked = {
+        call[call.index("probe") + 1]: call[1] for call in docker.called("exec") if "probe" in call
+    }
     assert asked["ready-balancer1"].endswith("client1")
 
 
 REPORTED = "role writer\nversion {}\nready writer\n"
 
 
-@pytest.mark.parametrize(("profile", "reported"), [("mysql@8.4.11", "8.4.11"), ("mysql@8.4", "8.4.7")])
-def test_the_version_that_a_server_reports_is_kept(docker: FakeDocker, profile: str, reported: str) -> None:
+@pytest.mark.parametrize(
+    ("profile", "reported"), [("mysql@8.4.11", "8.4.11"), ("mysql@8.4", "8.4.7")]
+)
+def test_the_version_that_a_server_reports_is_kept(
+    docker: FakeDocker, profile: str, reported: str
+) -> None:
     """Where a series was asked for, any version of it is right."""
     docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format(reported)))
     readiness = Readiness(running_stack(docker, profile), Events())
@@ -80,7 +93,9 @@ def test_the_version_that_a_server_reports_is_kept(docker: FakeDocker, profile: 
     assert readiness.versions == {"mysql1": reported}
 
 
-def test_a_server_of_another_version_than_the_one_asked_for_is_not_ready(docker: FakeDocker) -> None:
+def test_a_server_of_another_version_than_the_one_asked_for_is_not_ready(
+    docker: FakeDocker,
+) -> None:
     docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format("8.4.7")))
     events = Events()
     with pytest.raises(SandboxError) as refused:
@@ -151,7 +166,9 @@ def test_a_time_out_names_what_else_is_not_ready(docker: FakeDocker) -> None:
     docker.on("exec .*(mysql1|replica1) ", never("ERROR 2003"))
     docker.on("^logs --timestamps", answer("the same line\n"))
     with pytest.raises(SandboxError) as late:
-        Readiness(running_stack(docker, "mysql+replica1"), Events(), timeout_s=60, clock=ticking(1)).wait()
+        Readiness(
+            running_stack(docker, "mysql+replica1"), Events(), timeout_s=60, clock=ticking(1)
+        ).wait()
     other = "replica1" if late.value.what.startswith("mysql1") else "mysql1"
     assert late.value.known.startswith(f"also not ready: {other} (ERROR 2003); the stack is kept")
 
@@ -194,23 +211,35 @@ def test_a_member_whose_data_differs_ends_the_wait_at_once(docker: FakeDocker) -
     docker.on(f"exec .*cluster3 {READY}", answer("0,0,0\n", code=1))
     clock = ticking(0.5)
     with pytest.raises(BrokenServerError) as broken:
-        Readiness(running_stack(docker, "cluster3"), Events(), 600, clock, end_if_broken=True).wait()
+        Readiness(
+            running_stack(docker, "cluster3"), Events(), 600, clock, end_if_broken=True
+        ).wait()
     assert clock() < LEFT_S
     assert broken.value.what == f"cluster2 is ERROR: {APPLIER}"
-    assert broken.value.known == f"cluster3 is ERROR: {APPLIER}; they do not come back by themselves"
+    assert (
+        broken.value.known == f"cluster3 is ERROR: {APPLIER}; they do not come back by themselves"
+    )
 
 
 def test_a_member_that_has_left_for_a_moment_is_waited_for(docker: FakeDocker) -> None:
     asked = count(1)
     broken_member(docker, "")
-    docker.on("exec .*cluster3 ", lambda _: answer("ready 1\n") if next(asked) > 100 else never("2 of 3")(()))
+    docker.on(
+        "exec .*cluster3 ",
+        lambda _: answer("ready 1\n") if next(asked) > 100 else never("2 of 3")(()),
+    )
     docker.on("exec .*cluster[12] .*QUESTION|exec .*cluster[12] sh -c", answer("ready 1\n"))
     moments = count()
     docker.on(
         f"exec .*cluster2 {STATE}",
-        lambda _: answer(f"state\t{'OFFLINE' if next(moments) % 2 else 'RECOVERING'}\nmembers\tcluster2 RECOVERING\n"),
+        lambda _: answer(
+            f"state\t{'OFFLINE' if next(moments) % 2 else 'RECOVERING'}\nmembers\tcluster2"
+            " RECOVERING\n"
+        ),
     )
-    Readiness(running_stack(docker, "cluster3"), Events(), 600, ticking(0.5), end_if_broken=True).wait()
+    Readiness(
+        running_stack(docker, "cluster3"), Events(), 600, ticking(0.5), end_if_broken=True
+    ).wait()
     assert next(moments) > 2 * LEFT_S / 5
 
 
@@ -219,8 +248,13 @@ def test_a_time_out_names_the_state_of_the_server(docker: FakeDocker) -> None:
     docker.on("exec .*cluster[13] sh -c", answer("ready 1\n"))
     docker.on("^logs --timestamps", answer("the same line\n"))
     with pytest.raises(SandboxError) as late:
-        Readiness(running_stack(docker, "cluster3"), Events(), timeout_s=60, clock=ticking(1)).wait()
-    assert "last answer: 0 of 3 members ONLINE; it is RECOVERING: 17 transactions to apply)" in late.value.what
+        Readiness(
+            running_stack(docker, "cluster3"), Events(), timeout_s=60, clock=ticking(1)
+        ).wait()
+    assert (
+        "last answer: 0 of 3 members ONLINE; it is RECOVERING: 17 transactions to apply)"
+        in late.value.what
+    )
 
 
 @pytest.mark.parametrize(("moving", "at_least_s", "at_most_s"), [(False, 60, 80), (True, 290, 320)])
@@ -251,7 +285,9 @@ def test_the_log_of_a_proxy_is_no_progress_but_a_server_under_way_is(
     docker.on("^logs --timestamps", lambda _: answer(f"line {next(lines)}\n"))
     events = Events()
     with pytest.raises(SandboxError):
-        Readiness(running_stack(docker, "mysql+balancer"), events, timeout_s=60, clock=ticking(1)).wait()
+        Readiness(
+            running_stack(docker, "mysql+balancer"), events, timeout_s=60, clock=ticking(1)
+        ).wait()
     failed = next(each for each in events if isinstance(each, NodeEvent) and each.state == "failed")
     assert failed.node == failed_node
     assert at_least_s <= failed.seconds <= at_most_s

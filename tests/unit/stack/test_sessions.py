@@ -11,7 +11,10 @@ import pytest
 from sandbox.stack.engine import CommandStream
 from sandbox.stack.sql_session import SqlSession
 
-ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
+ECHO = (
+    "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}',"
+    " flush=True)"
+)
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"
 FAILS = "import sys\nprint('first', flush=True)\nsys.exit('no such table')"
 SILENT = "import sys\nfor line in sys.stdin: pass"
@@ -77,7 +80,9 @@ def test_one_that_ended_since_is_begun_again(machine: Machine) -> None:
     assert ask(session, "c") == (0, f"{machine.begun[1].pid} c")
 
 
-def test_no_answer_in_time_ends_it_so_that_a_late_one_is_not_taken_for_the_next(machine: Machine) -> None:
+def test_no_answer_in_time_ends_it_so_that_a_late_one_is_not_taken_for_the_next(
+    machine: Machine,
+) -> None:
     session = machine.session(SILENT)
     with pytest.raises(TimeoutError):
         ask(session, timeout_s=0.3)

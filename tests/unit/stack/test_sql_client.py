@@ -1,4 +1,6 @@
-"""The SQL client: who runs statements where, how they reach it byte by byte, what certainly only reads."""
+"""The SQL client: who runs statements where, how they reach it byte by byte, what certainly only
+reads.
+"""
 
 import os
 import sys
@@ -39,7 +41,14 @@ def test_sql_takes_the_terminal(docker: FakeDocker, monkeypatch: pytest.MonkeyPa
     sql(running_stack(docker, "mysql+replica1"), "replica1", events := Events())
     command = docker.calls[-1]
     assert command[:2] == ("exec", "-it")
-    assert command[3:-1] == ("mysql", "--defaults-file=/sandbox/root.cnf", "-h", "replica1", "-P", "3306")
+    assert command[3:-1] == (
+        "mysql",
+        "--defaults-file=/sandbox/root.cnf",
+        "-h",
+        "replica1",
+        "-P",
+        "3306",
+    )
     assert command[-1] == "--binary-as-hex", "raw bytes are no text for a terminal"
     assert notes(events) == ["replica1 of the stack 'default' (replica1:3306), as root"]
 
@@ -47,14 +56,18 @@ def test_sql_takes_the_terminal(docker: FakeDocker, monkeypatch: pytest.MonkeyPa
 def test_sql_reads_its_input_and_prints_as_it_comes(docker: FakeDocker) -> None:
     sql(running_stack(docker, "mysql+replica1"), "replica1", events := Events())
     assert docker.calls[-1][:2] == ("exec", "-i") and docker.fed[-1] is None
-    assert {"--unbuffered", "--quick", "--batch"} <= {*docker.calls[-1]} and "--table" not in docker.calls[-1]
+    assert {"--unbuffered", "--quick", "--batch"} <= {
+        *docker.calls[-1]
+    } and "--table" not in docker.calls[-1]
     assert notes(events) == [], "root is what one expects on a server"
 
 
 def test_the_only_server_is_meant_whatever_its_role(docker: FakeDocker) -> None:
     docker.on("sh /sandbox/probe role", answer("reader\n"))
     assert sql(running_stack(docker, "mysql"), None, Events()) == 0
-    assert "mysql1" in docker.calls[-1] and not [call for call in docker.calls if "role" in call], "that takes a while"
+    assert "mysql1" in docker.calls[-1] and not [call for call in docker.calls if "role" in call], (
+        "that takes a while"
+    )
 
 
 def test_the_client_starts_while_the_servers_are_asked_for_their_roles(docker: FakeDocker) -> None:
@@ -76,7 +89,9 @@ def test_a_client_that_is_led_nowhere_runs_nothing(docker: FakeDocker) -> None:
 def test_sql_through_a_proxy_is_the_applications_user_and_says_so(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+balancer")
     sql(stack, None, events := Events())
-    assert "--defaults-file=/sandbox/app.cnf" in docker.calls[-1] and "balancer1" in docker.calls[-1]
+    assert (
+        "--defaults-file=/sandbox/app.cnf" in docker.calls[-1] and "balancer1" in docker.calls[-1]
+    )
     assert notes(events) == ["as sbtest, through balancer1 (as root: make sql NODE=mysql1)"]
     sql(stack, None, events := Events(), options=SqlOptions(user="root"))
     assert "--defaults-file=/sandbox/root.cnf" in docker.calls[-1] and notes(events) == []
@@ -88,7 +103,10 @@ def test_another_account_brings_its_password_in_the_clients_own_variable(
     stack = running_stack(docker, "mysql")
     sql(stack, None, Events(), options=SqlOptions(user="alice"))
     assert "--no-defaults" in docker.calls[-1] and "--user=alice" in docker.calls[-1]
-    assert "--default-character-set=utf8mb4" in docker.calls[-1] and "MYSQL_PWD" not in docker.calls[-1]
+    assert (
+        "--default-character-set=utf8mb4" in docker.calls[-1]
+        and "MYSQL_PWD" not in docker.calls[-1]
+    )
     monkeypatch.setenv("MYSQL_PWD", "secret")
     sql(stack, None, Events(), options=SqlOptions(user="alice"))
     assert "MYSQL_PWD" in docker.calls[-1] and "secret" not in str(docker.calls[-1])
@@ -124,7 +142,9 @@ def test_options_are_the_clients_own(
     assert given <= {*docker.calls[-1]} and not left_out & {*docker.calls[-1]}
 
 
-def test_typed_rows_of_every_server_begin_with_its_name(docker: FakeDocker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_typed_rows_of_every_server_begin_with_its_name(
+    docker: FakeDocker, capsys: pytest.CaptureFixture[str]
+) -> None:
     stack = running_stack(docker, "mysql+replica1")
     sql_on_all(stack, "select 1", SqlOptions(layout="csv"))
     assert ['"server": "replica1"' in call[-1] for call in docker.calls[-2:]] == [False, True]
@@ -156,15 +176,29 @@ def test_what_only_reads_is_known(statement: str) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    [None, "", "insert into t values (1)", "select 1; drop table t", "select 1 into outfile 'x'", "set global a = 1",
-     "select group_replication_set_as_primary('x')", "select f(1)", "/*! drop table t */", "select 1 /*! into @a */",
-     "explain analyze delete from t", "select 1\\! rm x", "with a as (select 1) select * from a"],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "insert into t values (1)",
+        "select 1; drop table t",
+        "select 1 into outfile 'x'",
+        "set global a = 1",
+        "select group_replication_set_as_primary('x')",
+        "select f(1)",
+        "/*! drop table t */",
+        "select 1 /*! into @a */",
+        "explain analyze delete from t",
+        "select 1\\! rm x",
+        "with a as (select 1) select * from a",
+    ],
+)
 def test_what_may_write_or_is_not_understood_does_not_only_read(statement: str | None) -> None:
     assert not only_reads(statement)
 
 
-@pytest.mark.parametrize(("content", "binary"), [(b"select 1", False), (b"select '\xff\r\n'", True), (b"\0", True)])
+@pytest.mark.parametrize(
+    ("content", "binary"), [(b"select 1", False), (b"select '\xff\r\n'", True), (b"\0", True)]
+)
 def test_a_first_file_is_run_byte_by_byte(docker: FakeDocker, content: bytes, binary: bool) -> None:
     file = UserFile("x.sql", content.decode("utf-8", "surrogateescape"), "0")
     run_init(running_stack(docker, "mysql"), file, Events())

@@ -18,7 +18,10 @@ from unit.fake_stack import CLIENT, FakeStack, server
 
 def test_servers_are_asked_as_root_and_an_external_one_as_the_application() -> None:
     targets = targets_of([server("mysql1"), server("db", "external", has_container=False), CLIENT])
-    assert [(target.name, target.account) for target in targets] == [("mysql1", "root"), ("db", "app")]
+    assert [(target.name, target.account) for target in targets] == [
+        ("mysql1", "root"),
+        ("db", "app"),
+    ]
 
 
 def test_a_server_that_fails_is_an_answer() -> None:
@@ -32,7 +35,9 @@ def test_a_server_that_fails_is_an_answer() -> None:
 class BrokenClient(FakeStack):
     """A client node without Python."""
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         return ExecResult(127, "", "sh: python3: not found\n")
 
 
@@ -66,4 +71,8 @@ def test_a_server_that_cannot_be_reached_gives_its_error(monkeypatch: pytest.Mon
     monkeypatch.setattr(pymysql, "connect", refuse)
     target = {"name": "a", "host": "a", "port": 1, "schema": None, "account": "none"}
     answer = sql.ask(target, [("SELECT 1", None)], 1.0)
-    assert answer == {"results": [], "error": 'OperationalError(2003, "Can\'t connect")', "error_code": 2003}
+    assert answer == {
+        "results": [],
+        "error": 'OperationalError(2003, "Can\'t connect")',
+        "error_code": 2003,
+    }

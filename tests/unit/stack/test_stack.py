@@ -41,9 +41,18 @@ def test_nodes_carry_what_the_engine_knows_of_their_image(docker: FakeDocker) ->
     }
     docker.on("^container inspect", answer(json.dumps(inspected)))
     docker.on("^image inspect", answer(json.dumps([image])))
-    (server, client) = stack.nodes()
-    assert (server.image_id, server.digest, server.package_version) == ("sha256:1", "sha256:d", "9-1")
-    assert (server.family, server.topology, server.port, server.is_server) == ("mysql", "single", 3306, True)
+    server, client = stack.nodes()
+    assert (server.image_id, server.digest, server.package_version) == (
+        "sha256:1",
+        "sha256:d",
+        "9-1",
+    )
+    assert (server.family, server.topology, server.port, server.is_server) == (
+        "mysql",
+        "single",
+        3306,
+        True,
+    )
     assert (client.kind, client.port) == ("client", None)
 
 
@@ -73,18 +82,29 @@ def test_a_server_that_stands_aside_has_its_reason_shown(docker: FakeDocker) -> 
         "mysql1 is detached: read-only and follows nobody",
         "mysql1: make heal REPAIR=1 repairs it",
     ]
-    data = {node["name"]: (node["server_state"], node["reason"], node["repair"]) for node in shown["nodes"]}
+    data = {
+        node["name"]: (node["server_state"], node["reason"], node["repair"])
+        for node in shown["nodes"]
+    }
     assert data["mysql1"] == ("detached", "read-only and follows nobody", "rejoin")
     assert data["replica1"] == ("running", None, None) and data["client1"] == (None, None, None)
 
 
 ROW = "*************************** 1. row ***************************\n"
-STOPPED = f"{ROW}Source_Host: mysql1\nReplica_IO_Running: Yes\nReplica_SQL_Running: No\nLast_SQL_Errno: 1032\n"
+STOPPED = (
+    f"{ROW}Source_Host: mysql1\nReplica_IO_Running: Yes\nReplica_SQL_Running: No\nLast_SQL_Errno:"
+    " 1032\n"
+)
 
 
-def test_a_stopped_replica_is_called_so_with_its_error_and_what_repairs_it(docker: FakeDocker) -> None:
+def test_a_stopped_replica_is_called_so_with_its_error_and_what_repairs_it(
+    docker: FakeDocker,
+) -> None:
     stack = running_stack(docker, "mysql+replica1", name="a")
-    docker.on("replica1 sh /sandbox/probe state", answer(f"{STOPPED}Last_SQL_Error: Can't find record in 'c'\n"))
+    docker.on(
+        "replica1 sh /sandbox/probe state",
+        answer(f"{STOPPED}Last_SQL_Error: Can't find record in 'c'\n"),
+    )
     docker.on("replica1 sh /sandbox/probe ready", answer("receiver Yes, applier No\n", code=1))
     docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
     shown = view_now(stack)
@@ -102,7 +122,12 @@ def test_the_log_of_this_life_says_why_a_member_has_left(docker: FakeDocker) -> 
     stack = running_stack(docker, "cluster3")
     docker.on("cluster2 sh /sandbox/probe state", answer("state\tERROR\n"))
     docker.on("^inspect --format .*StartedAt", answer("2026-11-29T02:14:09.1Z\n"))
-    docker.on("^logs ", answer("Plugin group_replication reported: 'Member was expelled from the group due to x'\n"))
+    docker.on(
+        "^logs ",
+        answer(
+            "Plugin group_replication reported: 'Member was expelled from the group due to x'\n"
+        ),
+    )
     state = stack.server_states()["cluster2"]
     assert state.text == "expelled: Member was expelled from the group due to x"
     (asked,) = docker.called("logs")
@@ -114,9 +139,14 @@ def test_a_server_that_its_proxy_reattaches_needs_no_repair(docker: FakeDocker) 
     docker.on("mysql1 sh /sandbox/probe role", answer("detached: follows nobody\n"))
     docker.on("sh /sandbox/probe state", answer(""))
     balancer = stack.container("balancer1")
-    stack.members[stack.members.index(balancer)] = replace(balancer, about={**balancer.about, "rejoins": "auto_rejoin"})
+    stack.members[stack.members.index(balancer)] = replace(
+        balancer, about={**balancer.about, "rejoins": "auto_rejoin"}
+    )
     state = stack.server_states()["mysql1"]
-    assert state.text == "detached: follows nobody; balancer1 makes it follow the writer again (auto_rejoin)"
+    assert (
+        state.text
+        == "detached: follows nobody; balancer1 makes it follow the writer again (auto_rejoin)"
+    )
     assert not state.needs_repair
 
 
@@ -134,21 +164,35 @@ def test_a_setting_is_proved_where_it_applies(docker: FakeDocker) -> None:
     proofs = {proof.setting: proof for proof in stack.prove_settings()}
     assert proofs["cloning"].in_effect
     assert not proofs["fancy"].in_effect
-    assert (proofs["fancy"].node, proofs["fancy"].expected, proofs["fancy"].answer) == ("balancer1", "fancy", "plain")
+    assert (proofs["fancy"].node, proofs["fancy"].expected, proofs["fancy"].answer) == (
+        "balancer1",
+        "fancy",
+        "plain",
+    )
 
 
 def test_a_proof_that_fails_says_why(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+cloning+balancer+fancy")
-    docker.on("mysql1 sh /sandbox/probe proof-cloning", answer(code=1, stderr="Traceback\nERROR 1045: Access denied\n"))
+    docker.on(
+        "mysql1 sh /sandbox/probe proof-cloning",
+        answer(code=1, stderr="Traceback\nERROR 1045: Access denied\n"),
+    )
     docker.on("client1 sh /sandbox/probe proof-fancy-balancer1", answer("fancy", code=1))
     proofs = {proof.setting: proof for proof in stack.prove_settings()}
-    assert (proofs["cloning"].answer, proofs["fancy"].answer) == ("ERROR 1045: Access denied", "no answer")
+    assert (proofs["cloning"].answer, proofs["fancy"].answer) == (
+        "ERROR 1045: Access denied",
+        "no answer",
+    )
     assert not (proofs["cloning"].in_effect or proofs["fancy"].in_effect)
     docker.state("mysql1", "exited")
-    assert {proof.setting: proof.answer for proof in stack.refreshed().prove_settings()}["cloning"] is None
+    assert {proof.setting: proof.answer for proof in stack.refreshed().prove_settings()}[
+        "cloning"
+    ] is None
 
 
-def test_proofs_that_hang_share_a_bound_of_their_own(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proofs_that_hang_share_a_bound_of_their_own(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sandbox.stack.nodes.PROOF_LIMIT_S", 0.3)
     docker.on("sh /sandbox/probe proof-", HANGS)
     stack, began = running_stack(docker, "mysql+cloning+balancer+fancy"), time.monotonic()
@@ -170,10 +214,14 @@ def test_every_node_says_whether_it_is_ready(docker: FakeDocker) -> None:
     docker.on("checker1 sh /sandbox/probe ready", answer())
     docker.on("mysql1 sh /sandbox/probe ready", answer("WARNING: old\nwriter\n"))
     docker.on("replica1 sh /sandbox/probe ready", answer("reader, 5 s behind\n", code=1))
-    docker.on("client1 sh /sandbox/probe ready-balancer1", answer(code=1, stderr="first\nERROR 9001\n"))
+    docker.on(
+        "client1 sh /sandbox/probe ready-balancer1", answer(code=1, stderr="first\nERROR 9001\n")
+    )
     docker.state("replica2", "paused")
     answers = stack.refreshed().readiness()
-    assert {node: each for node, each in answers.items() if node not in ("checker2", "checker3")} == {
+    assert {
+        node: each for node, each in answers.items() if node not in ("checker2", "checker3")
+    } == {
         "mysql1": ReadyAnswer(True, "writer"),
         "replica1": ReadyAnswer(False, "reader, 5 s behind"),
         "replica2": ReadyAnswer(False, "paused"),
@@ -215,7 +263,11 @@ def test_a_stack_without_its_client_is_shown_all_the_same(docker: FakeDocker, go
         docker.state("client1", "exited")
     shown = view_now(stack.refreshed(), stack.refreshed().prove_settings())
     ready = {node["name"]: node["ready"] for node in shown["nodes"]}
-    assert (ready["mysql1"], ready["balancer1"], ready.get("client1")) == (True, False, None if gone else False)
+    assert (ready["mysql1"], ready["balancer1"], ready.get("client1")) == (
+        True,
+        False,
+        None if gone else False,
+    )
     why = "  balancer1 is not ready: unknown: the client node, which would ask it, does not run"
     assert why in stack_lines(shown)
 
@@ -227,7 +279,9 @@ def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: 
     docker.on("replica1 sh /sandbox/probe version", answer(code=1, stderr="ERROR 2002"))
     docker.on("replica1 sh /sandbox/probe ready", answer("5 s behind\n", code=1))
     for node, began_utc_s in (("mysql1", 2.0), ("replica1", 1.0)):
-        note_breakage(Breakage(project=stack.project, fault="loss", node=node, began_utc_s=began_utc_s))
+        note_breakage(
+            Breakage(project=stack.project, fault="loss", node=node, began_utc_s=began_utc_s)
+        )
     shown = view_now(stack)
     assert [node["readiness"] for node in shown["nodes"]] == ["writer", "5 s behind", "ready yes"]
     title, head, *rows = [line.strip() for line in stack_lines(shown)]
@@ -242,16 +296,23 @@ def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: 
     ]
 
 
-def test_a_server_of_another_version_than_the_one_asked_for_is_shown_as_not_ready(docker: FakeDocker) -> None:
+def test_a_server_of_another_version_than_the_one_asked_for_is_shown_as_not_ready(
+    docker: FakeDocker,
+) -> None:
     stack = running_stack(docker, "mysql@8.4.11+replica@9.7")
     docker.on("sh /sandbox/probe", answer("writer\n"))
     docker.on("sh /sandbox/probe version", answer("8.4.7\n"))
     shown = view_now(stack)
     assert [node["ready"] for node in shown["nodes"]] == [False, True, True]
-    assert stack_lines(shown)[-1].strip() == ("mysql1 is not ready: reports version 8.4.7, but 8.4.11 was requested")
+    assert (
+        stack_lines(shown)[-1].strip()
+        == "mysql1 is not ready: reports version 8.4.7, but 8.4.11 was requested"
+    )
 
 
-def test_a_record_that_cannot_be_read_is_no_obstacle_to_showing_a_stack(docker: FakeDocker, tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_read_is_no_obstacle_to_showing_a_stack(
+    docker: FakeDocker, tmp_path: Path
+) -> None:
     stack = running_stack(docker, "mysql")
     folder = tmp_path / "sandbox" / "faults" / stack.project
     folder.mkdir(parents=True)
@@ -261,7 +322,9 @@ def test_a_record_that_cannot_be_read_is_no_obstacle_to_showing_a_stack(docker: 
 
 def test_what_the_kernel_lacks_is_tried_in_the_clients_image(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql")
-    docker.on("^run", answer("netem no unknown\ntbf yes \niptables yes \nwrite-limit yes /cgroup/x\n"))
+    docker.on(
+        "^run", answer("netem no unknown\ntbf yes \niptables yes \nwrite-limit yes /cgroup/x\n")
+    )
     assert stack.lacking() == stack.refreshed().lacking() == {"netem": "unknown"}
     (run,) = docker.called("run")
     assert stack.client.image in run and f"sandbox.stack={stack.project}" in run
@@ -285,8 +348,13 @@ def test_dead_nodes_say_how_they_ended(docker: FakeDocker) -> None:
 
 def test_it_says_when_each_container_started(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+replica1")
-    shown = [f"{stack.container(node).id} 2025-01-31T00:00:0{at}Z" for at, node in enumerate(("mysql1", "client1"))]
-    docker.on("^inspect", answer("\n".join(shown), code=1, stderr="Error: No such object: replica1"))
+    shown = [
+        f"{stack.container(node).id} 2025-01-31T00:00:0{at}Z"
+        for at, node in enumerate(("mysql1", "client1"))
+    ]
+    docker.on(
+        "^inspect", answer("\n".join(shown), code=1, stderr="Error: No such object: replica1")
+    )
     assert stack.starts() == {"mysql1": "2025-01-31T00:00:00Z", "client1": "2025-01-31T00:00:01Z"}
 
 
@@ -328,5 +396,8 @@ def test_all_stacks_are_found_by_label() -> None:
     docker = FakeDocker()
     running_stack(docker, "mysql", name="a")
     running_stack(docker, "mysql+replica1", name="b")
-    assert {stack.name: stack.profile for stack in all_stacks(docker)} == {"a": "mysql", "b": "mysql+replica1"}
+    assert {stack.name: stack.profile for stack in all_stacks(docker)} == {
+        "a": "mysql",
+        "b": "mysql+replica1",
+    }
     assert find_stack("b", Events(), docker).profile == "mysql+replica1"

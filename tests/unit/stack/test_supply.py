@@ -1,4 +1,6 @@
-"""Images on their way: pulled or built at once, shown as they go, refused before anything starts."""
+"""Images on their way: pulled or built at once, shown as they go, refused before anything
+starts.
+"""
 
 import os
 import threading
@@ -59,9 +61,12 @@ def test_a_pull_shows_its_layers(docker: FakeDocker) -> None:
     supply.supply([PULLED, PULLED], events, docker)
     shown = [(each.state, each.detail) for each in events if isinstance(each, ImageEvent)]
     assert shown == [
-        ("pulling", ""), ("pulling", "0 of 1 layers"), ("pulling", "1 of 2 layers"), ("pulling", "2 of 2 layers"),
+        ("pulling", ""),
+        ("pulling", "0 of 1 layers"),
+        ("pulling", "1 of 2 layers"),
+        ("pulling", "2 of 2 layers"),
         ("here", ""),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_tag_that_does_not_exist_is_refused_with_the_versions_that_do(
@@ -70,13 +75,15 @@ def test_a_tag_that_does_not_exist_is_refused_with_the_versions_that_do(
     monkeypatch.setattr(supply, "load_library", lambda: SMALL)
     here = Availability(frozenset({"mysql:9.7.1"}), lambda: True)
     monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: here)
-    missing = ImageChoice("mysql", "9.7", "9.7.99", "mysql:missing", "pull", "published", exact="9.7.99")
+    missing = ImageChoice(
+        "mysql", "9.7", "9.7.99", "mysql:missing", "pull", "published", exact="9.7.99"
+    )
     with pytest.raises(SandboxError) as failed:
         supply.supply([missing], Events(), docker)
     assert failed.value.exit_code == ExitCode.ENVIRONMENT
     there = (
-        "9.7.4-1 (can be built here), 9.7.4 (can be built here), 9.7.3 (can be built here), 9.7.2 (published), "
-        "9.7.1 (here)"
+        "9.7.4-1 (can be built here), 9.7.4 (can be built here), 9.7.3 (can be built here), 9.7.2"
+        " (published), 9.7.1 (here)"
     )
     assert failed.value.known == f"manifest unknown; of mysql 9.7 there are {there}"
 
@@ -89,7 +96,9 @@ def test_a_pull_that_fails_says_why(docker: FakeDocker) -> None:
     assert failed.value.known == "manifest unknown"
 
 
-def test_a_locked_digest_is_verified_and_pulled_where_the_tag_is_another(docker: FakeDocker) -> None:
+def test_a_locked_digest_is_verified_and_pulled_where_the_tag_is_another(
+    docker: FakeDocker,
+) -> None:
     supply.supply([PINNED], Events(), docker)
     assert docker.called("tag") == [("tag", "mysql:8.4.11@sha256:1", "mysql:8.4.11")]
     docker.calls.clear()
@@ -114,7 +123,9 @@ def test_an_exact_build_names_its_package(docker: FakeDocker, tmp_path: Path) ->
     inspected = iter([answer(code=1), answer("5ec1be000000\n")])
     docker.on("^image inspect", lambda _: next(inspected))
     name = "sandbox/mysql:9.7.3-ds-1-forky"
-    exact = ImageChoice("mysql", "9.7", "9.7.3", name, "build", "built", exact="9.7.3", package="1:9.7.3+ds-1")
+    exact = ImageChoice(
+        "mysql", "9.7", "9.7.3", name, "build", "built", exact="9.7.3", package="1:9.7.3+ds-1"
+    )
     supply.supply([exact], Events(), docker)
     assert (tmp_path / "arguments").read_text() == "mysql forky 9.7 1:9.7.3+ds-1\n"
 
@@ -122,7 +133,9 @@ def test_an_exact_build_names_its_package(docker: FakeDocker, tmp_path: Path) ->
 def test_after_a_build_the_plan_has_the_version_that_was_built(
     docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The series moved on since the catalog was written: its package is newer, and capabilities count from it."""
+    """The series moved on since the catalog was written: its package is newer, and capabilities
+    count from it.
+    """
     client = "sandbox/client:1-bookworm"
     inspected = iter([answer(code=1), answer("5ec1be000000\n")])
     docker.on("^image inspect", lambda _: next(inspected))
@@ -133,7 +146,10 @@ def test_after_a_build_the_plan_has_the_version_that_was_built(
     monkeypatch.setattr(planning, "engine_availability", lambda *_: now)
     before = planned("mysql", Availability(frozenset({client})))
     after = ensure_images(before, Events(), docker)
-    assert (before.node("mysql1").version, before.node("mysql1").choice.source) == ("9.7.4", "build")
+    assert (before.node("mysql1").version, before.node("mysql1").choice.source) == (
+        "9.7.4",
+        "build",
+    )
     assert (after.node("mysql1").version, after.node("mysql1").choice.source) == ("9.7.6", "local")
 
 
@@ -181,7 +197,9 @@ def test_the_first_failure_ends_the_others(docker: FakeDocker, tmp_path: Path) -
     assert failures and failures[0].what == "a"
 
 
-def test_an_image_that_cannot_be_had_names_what_works_here(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_cannot_be_had_names_what_works_here(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = Availability(local=frozenset({"proxy:3.0.26"}))
     monkeypatch.setattr(supply, "load_library", lambda: SMALL)
     monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: here)

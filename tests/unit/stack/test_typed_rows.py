@@ -35,10 +35,21 @@ def test_a_value_of_json_keeps_its_type(value: str | bytes | None, kind: int, sh
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, ""), ("", '""'), ("a", "a"), ("a,b", '"a,b"'), ('a"b', '"a""b"'), ("a\nb", '"a\nb"'), (" a", '" a"'),
-     (b"\xff", "0xFF"), (BIG, BIG)],
-)  # fmt: skip
-def test_a_field_of_csv_tells_null_from_an_empty_text(value: str | bytes | None, shown: str) -> None:
+    [
+        (None, ""),
+        ("", '""'),
+        ("a", "a"),
+        ("a,b", '"a,b"'),
+        ('a"b', '"a""b"'),
+        ("a\nb", '"a\nb"'),
+        (" a", '" a"'),
+        (b"\xff", "0xFF"),
+        (BIG, BIG),
+    ],
+)
+def test_a_field_of_csv_tells_null_from_an_empty_text(
+    value: str | bytes | None, shown: str
+) -> None:
     assert as_csv(value, FIELD_TYPE.VAR_STRING) == shown
     (row,) = csv.reader(io.StringIO(f"{shown},x\n", newline=""))
     assert row[0] == (value if isinstance(value, str) else shown)
@@ -46,7 +57,10 @@ def test_a_field_of_csv_tells_null_from_an_empty_text(value: str | bytes | None,
 
 def test_results_are_arrays_of_a_row_a_line() -> None:
     text = "".join(json_lines(["a", "a"], iter([["1", "null"], ["2", '"x"']]), with_names=True))
-    assert json.loads(text) == [{"a": 1, "a_2": None}, {"a": 2, "a_2": "x"}] and len(text.splitlines()) == 4
+    assert (
+        json.loads(text) == [{"a": 1, "a_2": None}, {"a": 2, "a_2": "x"}]
+        and len(text.splitlines()) == 4
+    )
     assert json.loads("".join(json_lines(["a"], iter([["1"]]), with_names=False))) == [[1]]
     assert json.loads("".join(json_lines(["a"], iter([]), with_names=True))) == []
 

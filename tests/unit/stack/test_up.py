@@ -1,4 +1,6 @@
-"""up: made once, found again, refused for another plan, undone on Ctrl-C; passwords only on standard input."""
+"""up: made once, found again, refused for another plan, undone on Ctrl-C; passwords only on
+standard input.
+"""
 
 from pathlib import Path
 
@@ -32,10 +34,15 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
     return fake
 
 
-def bring_up(docker: FakeDocker, plan: Plan | None = None, publish: bool = False) -> tuple[Stack, Events]:
+def bring_up(
+    docker: FakeDocker, plan: Plan | None = None, publish: bool = False
+) -> tuple[Stack, Events]:
     """The stack, and what was shown."""
     events = Events()
-    return up(plan or local_plan(PROFILE), UpOptions("a", publish=publish), events, docker).stack, events
+    return (
+        up(plan or local_plan(PROFILE), UpOptions("a", publish=publish), events, docker).stack,
+        events,
+    )
 
 
 def interrupting(_: tuple[str, ...]) -> ExecResult:
@@ -54,7 +61,9 @@ def test_passwords_go_by_standard_input_alone(docker: FakeDocker) -> None:
     bring_up(docker)
     file, *archives = docker.inputs
     assert len(archives) == 3
-    lines = [line.strip() for archive in archives for line in archive.replace("\0", "").splitlines()]
+    lines = [
+        line.strip() for archive in archives for line in archive.replace("\0", "").splitlines()
+    ]
     (password,) = {line.split("=")[1] for line in lines if line.startswith("password=")}
     assert password not in file
     assert len(password) == 24
@@ -83,14 +92,18 @@ def test_a_mistyped_variable_is_refused_once_its_image_is_there_and_before_a_ser
     assert not docker.called("compose") and not docker.containers
 
 
-def test_a_new_stack_is_unchanged_whatever_was_done_to_an_earlier_one_of_its_name(docker: FakeDocker) -> None:
+def test_a_new_stack_is_unchanged_whatever_was_done_to_an_earlier_one_of_its_name(
+    docker: FakeDocker,
+) -> None:
     mark_changed(project_name("a"))
     stack, _ = bring_up(docker)
     with unchanged(stack.project) as still:
         assert still
 
 
-def test_a_new_stack_has_none_of_the_faults_of_one_that_was_removed_by_hand(docker: FakeDocker) -> None:
+def test_a_new_stack_has_none_of_the_faults_of_one_that_was_removed_by_hand(
+    docker: FakeDocker,
+) -> None:
     stack, _ = bring_up(docker)
     note_breakage(Breakage(project=stack.project, fault="hang", node="mysql1"))
     bring_up(docker)
@@ -123,13 +136,18 @@ def test_what_stopped_is_started(docker: FakeDocker) -> None:
     ("other", "word"),
     [
         (local_plan("mysql"), "the requested profile is mysql"),
-        (local_plan(PROFILE, assignments=("max_connections=7",)), "SET was not given, now max_connections=7"),
+        (
+            local_plan(PROFILE, assignments=("max_connections=7",)),
+            "SET was not given, now max_connections=7",
+        ),
         (local_plan(PROFILE, memory="1g"), "MEMORY was not given, now 1g"),
         (local_plan(PROFILE, disk="ext4:4g"), "DISK was not given, now ext4:4g"),
         (local_plan(PROFILE, init=INIT), "INIT was not given, now abc"),
     ],
 )
-def test_another_plan_under_the_same_name_is_refused(docker: FakeDocker, other: Plan, word: str) -> None:
+def test_another_plan_under_the_same_name_is_refused(
+    docker: FakeDocker, other: Plan, word: str
+) -> None:
     before, _ = bring_up(docker)
     with pytest.raises(SandboxError) as refused:
         bring_up(docker, other)
@@ -166,7 +184,10 @@ def test_a_stack_that_lost_a_node_is_not_silently_made_anew(docker: FakeDocker) 
 
 
 def test_a_start_that_the_engine_refuses_leaves_nothing(docker: FakeDocker) -> None:
-    docker.on("^compose", answer(code=1, stderr="failed to create network: no available non-overlapping IPv4 pool"))
+    docker.on(
+        "^compose",
+        answer(code=1, stderr="failed to create network: no available non-overlapping IPv4 pool"),
+    )
     docker.networks["half"] = {"sandbox.stack": project_name("a"), "sandbox.checkout": "x"}
     with pytest.raises(SandboxError) as refused:
         bring_up(docker)
@@ -204,7 +225,9 @@ def test_a_second_ctrl_c_says_who_removes_the_rest(docker: FakeDocker) -> None:
 
 
 def test_a_machine_without_the_memory_starts_nothing(docker: FakeDocker) -> None:
-    docker.on("^info", answer('{"MemTotal": 104857600, "DockerRootDir": "/nowhere", "Name": "elsewhere"}'))
+    docker.on(
+        "^info", answer('{"MemTotal": 104857600, "DockerRootDir": "/nowhere", "Name": "elsewhere"}')
+    )
     with pytest.raises(SandboxError) as short:
         bring_up(docker)
     assert short.value.exit_code == ExitCode.ENVIRONMENT

@@ -1,4 +1,6 @@
-"""A server gets another container in another version: the same name, data and passwords, and nothing else changes."""
+"""A server gets another container in another version: the same name, data and passwords, and
+nothing else changes.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,11 @@ class Engine(FakeDocker):
 
     def _compose(self, argv: tuple[str, ...], stdin: str | None) -> Any:
         known = yaml.safe_load(stdin or "")["services"]
-        old = [key for key, each in self.containers.items() if each["labels"].get("sandbox.node") in known]
+        old = [
+            key
+            for key, each in self.containers.items()
+            if each["labels"].get("sandbox.node") in known
+        ]
         made = super()._compose(argv, stdin)
         for key in old:
             self.containers[f"{key}-again"] = self.containers.pop(key)
@@ -45,7 +51,9 @@ class Engine(FakeDocker):
 
     def document(self) -> dict[str, Any]:
         """The file that Compose was given last."""
-        found: dict[str, Any] = yaml.safe_load(next(text for text in reversed(self.inputs) if "services:" in text))
+        found: dict[str, Any] = yaml.safe_load(
+            next(text for text in reversed(self.inputs) if "services:" in text)
+        )
         return found
 
 
@@ -70,12 +78,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[PlanRequest]:
 
 def test_only_this_service_is_made_anew(docker: Engine, asked: list[PlanRequest]) -> None:
     stack = running_stack(docker, "mysql@8.0+replica1", assignments=("a=1",))
-    volumes, networks, ids = dict(docker.volumes), dict(docker.networks), {each.id for each in stack.members}
+    volumes, networks, ids = (
+        dict(docker.volumes),
+        dict(docker.networks),
+        {each.id for each in stack.members},
+    )
     stack.upgrade("replica1", "8.4")
     document = docker.document()
-    assert list(document["services"]) == ["replica1"] and document["services"]["replica1"]["image"] == "mysql:8.4.11"
+    assert (
+        list(document["services"]) == ["replica1"]
+        and document["services"]["replica1"]["image"] == "mysql:8.4.11"
+    )
     shared = [*document["volumes"].items(), *document["networks"].items()]
-    assert shared and all(each == {"external": True, "name": f"{stack.project}_{name}"} for name, each in shared)
+    assert shared and all(
+        each == {"external": True, "name": f"{stack.project}_{name}"} for name, each in shared
+    )
     assert asked[0].assignments == ("a=1",)
     assert dict(asked[0].versions) == {"mysql1": "8.0", "replica1": "8.4"}
     assert {each.node for each in stack.members if each.id not in ids} == {"replica1"}
@@ -91,7 +108,10 @@ def test_it_is_stopped_in_order_filled_and_started_under_the_same_passwords(dock
     done = [call for call in docker.calls if call[0] in ("stop", "compose", "cp", "start")]
     assert [call[0] for call in done] == ["stop", "compose", "cp", "start"]
     assert done[0] == ("stop", "-t", "10", old.id) and done[2] == ("cp", "-", f"{new.id}:/")
-    assert done[3] == ("start", new.id) and (new.state, new.about["version"]) == ("running", "8.4.11")
+    assert done[3] == ("start", new.id) and (new.state, new.about["version"]) == (
+        "running",
+        "8.4.11",
+    )
     assert f"mysql1 {PASSWORDS[0]}\n" in docker.inputs[-1]
 
 
@@ -102,7 +122,9 @@ def test_the_next_upgrade_knows_of_the_first(docker: Engine, asked: list[PlanReq
     assert dict(asked[1].versions) == {"mysql1": "8.4", "replica1": "8.4"}
 
 
-def test_a_server_that_was_asked_for_exactly_stays_that_version(docker: Engine, asked: list[PlanRequest]) -> None:
+def test_a_server_that_was_asked_for_exactly_stays_that_version(
+    docker: Engine, asked: list[PlanRequest]
+) -> None:
     stack = running_stack(docker, "mysql@8.0.46+replica1@8.4")
     stack.upgrade("replica1", "9.7")
     assert dict(asked[0].versions) == {"mysql1": "8.0.46", "replica1": "9.7"}
@@ -133,9 +155,14 @@ def id_of(stack: Stack) -> str:
 
 @pytest.mark.parametrize(
     ("version", "code", "words"),
-    [("5.6", ExitCode.ENVIRONMENT, "its image mysql:5.6.51 is not on this engine"), ("4.1", ExitCode.BAD_INPUT, "4.1")],
+    [
+        ("5.6", ExitCode.ENVIRONMENT, "its image mysql:5.6.51 is not on this engine"),
+        ("4.1", ExitCode.BAD_INPUT, "4.1"),
+    ],
 )
-def test_what_cannot_be_started_stops_nothing(docker: Engine, version: str, code: ExitCode, words: str) -> None:
+def test_what_cannot_be_started_stops_nothing(
+    docker: Engine, version: str, code: ExitCode, words: str
+) -> None:
     stack = running_stack(docker, "mysql@8.0")
     with pytest.raises(SandboxError, match=words) as refused:
         stack.upgrade("mysql1", version)

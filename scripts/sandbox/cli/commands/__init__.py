@@ -1,1 +1,3 @@
-"""The commands: each reads files, asks the engine and calls the layers; `cli.py` only dispatches to them."""
+"""The commands: each reads files, asks the engine and calls the layers; `cli.py` only dispatches to
+them.
+"""

@@ -23,7 +23,9 @@ def command(
     workload: Annotated[
         str, chosen("Workload, such as tpcc, or a path: .lua, .sql.", completion.workload)
     ] = "oltp_read_write",
-    options: Annotated[list[str] | None, typer.Option(help="Workload options: 'warehouses=2 items=1000'.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option(help="Workload options: 'warehouses=2 items=1000'.")
+    ] = None,
     threads: Annotated[int | None, typer.Option(help="Client threads (8).")] = None,
     seconds: Annotated[int | None, typer.Option(help="Measured seconds (30).")] = None,
     warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up, discarded (5).")] = None,
@@ -33,7 +35,9 @@ def command(
     rate: Annotated[int | None, typer.Option(help="Transactions per second (unlimited).")] = None,
     via: Via = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the load (random).")] = None,
-    schema: Annotated[str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Measure a stack once and save a record in results/."""

@@ -1,4 +1,6 @@
-"""calibrate: measures the noise of this host in A/A pairs, so that a difference has a margin to exceed."""
+"""calibrate: measures the noise of this host in A/A pairs, so that a difference has a margin to
+exceed.
+"""
 
 import sys
 from typing import Annotated
@@ -33,10 +35,14 @@ def run(selection: Selection, as_json: bool) -> int:
 
 def command(
     profile: Profile = "mysql@9.7",
-    workload: Annotated[str, chosen("Workload (oltp_read_only, as in smoke).", completion.workload)] = "oltp_read_only",
+    workload: Annotated[
+        str, chosen("Workload (oltp_read_only, as in smoke).", completion.workload)
+    ] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
     seconds: Annotated[int, typer.Option(min=1, help="Measured seconds per run (5).")] = 5,
-    warmup: Annotated[int, typer.Option(min=0, help="Seconds of warm-up before each run, discarded (1).")] = 1,
+    warmup: Annotated[
+        int, typer.Option(min=0, help="Seconds of warm-up before each run, discarded (1).")
+    ] = 1,
     pairs: Annotated[int, typer.Option(min=6, max=MOST_BLOCKS, help="A/A pairs (24).")] = 24,
     json: Json = False,
 ) -> int:

@@ -21,14 +21,20 @@ ABOUT = About(group="stacks", after="down")
 
 
 def command(
-    all_: Annotated[bool, typer.Option("--all", help="Include every checkout on this engine.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Include every checkout on this engine.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     keep_logs: KeepLogs = False,
 ) -> None:
     """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
     projects = lifecycle.of_checkout(all_, docker)
-    if sys.stdin.isatty() and not yes and not _agreed(projects, store.count(docker, None if all_ else str(CHECKOUT))):
+    if (
+        sys.stdin.isatty()
+        and not yes
+        and not _agreed(projects, store.count(docker, None if all_ else str(CHECKOUT)))
+    ):
         return
     with ProgressDisplay("clean") as progress:
         for removed in lifecycle.clean(projects, progress, docker, RESULTS if keep_logs else None):
@@ -37,7 +43,10 @@ def command(
         if gone:
             progress.line(f"removed {counted(gone, 'snapshot')}")
         if others:
-            progress.line(f"snapshots of other checkouts are kept: {others} (make clean ALL=1 removes them too)")
+            progress.line(
+                f"snapshots of other checkouts are kept: {others} (make clean ALL=1 removes them"
+                " too)"
+            )
 
 
 def _agreed(projects: Mapping[str, str], snapshots: int) -> bool:

@@ -1,4 +1,6 @@
-"""compare: two results of different times, commits or machines, unpaired; reports that, and what else differs."""
+"""compare: two results of different times, commits or machines, unpaired; reports that, and what
+else differs.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,16 +25,24 @@ from sandbox.report.comparison import comparison_document, unpaired_data
 ABOUT = About(group="results", after="report", needs_engine=False)
 
 
-def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False, results: Path = RESULTS) -> int:
-    """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) if they have nothing in common.
+def run(
+    a: str | None, b: str | None, gate: bool = False, as_json: bool = False, results: Path = RESULTS
+) -> int:
+    """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) if they have
+    nothing in common.
 
-    0 whatever the outcome, for it is an answer; with ``gate`` as in the smoke gate: 1 if anything is worse, else 3 if
-    anything could not be judged.
+    0 whatever the outcome, for it is an answer; with ``gate`` as in the smoke gate: 1 if anything
+    is worse, else 3 if anything could not be judged.
     """
     if not a or not b:
         missing = "A" if not a else "B"
-        known = "A is the earlier result, B the later; each a name in results/, a part of one, latest, or a path"
-        raise SandboxError(f"compare needs {missing}=", known, "try: make compare A=<result> B=latest")
+        known = (
+            "A is the earlier result, B the later; each a name in results/, a part of one, latest,"
+            " or a path"
+        )
+        raise SandboxError(
+            f"compare needs {missing}=", known, "try: make compare A=<result> B=latest"
+        )
     found = [find_result(name, results, "compare", key) for key, name in (("A", a), ("B", b))]
     if found[0].path == found[1].path:
         what = f"A and B are the same result, {found[0].path.name}"
@@ -72,7 +82,11 @@ def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
         kinds = sorted((first.manifest.kind, second.manifest.kind))
         raise SandboxError(f"a {kinds[0]} and a {kinds[1]} cannot be compared", known, step)
     if not matched(first, second):
-        what = "no cell with the same levels in both" if first.manifest.matrix else "no workload in common"
+        what = (
+            "no cell with the same levels in both"
+            if first.manifest.matrix
+            else "no workload in common"
+        )
         raise SandboxError(what, f"A has {_contents(first)}; B has {_contents(second)}", step)
     if not {*first.metrics} & {*second.metrics}:
         known = f"A has {', '.join(first.metrics)}; B has {', '.join(second.metrics)}"
@@ -80,17 +94,23 @@ def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
 
 
 def _contents(side: ResultSide) -> str:
-    return "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in levels_in(side).items()) or "no run"
+    return (
+        "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in levels_in(side).items())
+        or "no run"
+    )
 
 
 def command(
     was: Annotated[str | None, place("A", "The earlier result.", completion.result)] = None,
     now: Annotated[str | None, place("B", "The later result.", completion.result)] = None,
     a: Annotated[
-        str | None, typer.Option("--a", help="Result: a name in results/, a part of one, latest, a path.")
+        str | None,
+        typer.Option("--a", help="Result: a name in results/, a part of one, latest, a path."),
     ] = None,
     b: Annotated[str | None, typer.Option("--b", help="Result to compare with A.")] = None,
-    gate: Annotated[bool, typer.Option("--gate", help="Exit with 1 if worse, 3 if it cannot be judged.")] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Exit with 1 if worse, 3 if it cannot be judged.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Compare two results of different times, commits or machines, unpaired."""

@@ -30,4 +30,6 @@ def command(
     made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
     if refusal := refusal_of_unavailable(made, Docker()):
         print(f"note: {refusal.what}; {refusal.known}", file=sys.stderr)
-    sys.stdout.write(compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME))))
+    sys.stdout.write(
+        compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME)))
+    )

@@ -14,5 +14,7 @@ ABOUT = About(group="stacks", after="start")
 def command(name: Name = None, keep_logs: KeepLogs = False) -> None:
     """Remove a stack: containers, networks, volumes."""
     with ProgressDisplay("down") as progress:
-        removed = lifecycle.down(name, progress, Docker(), keep_logs_in=RESULTS if keep_logs else None)
+        removed = lifecycle.down(
+            name, progress, Docker(), keep_logs_in=RESULTS if keep_logs else None
+        )
         progress.line(removed_text(removed))

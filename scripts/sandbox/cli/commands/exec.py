@@ -23,7 +23,9 @@ def command(
     words: Annotated[list[str] | None, place("-- COMMAND", "The command.")] = None,
     name: Name = None,
     node: Node = None,
-    run: Annotated[str | None, typer.Option(help="The command as one string, split as a shell would.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="The command as one string, split as a shell would.")
+    ] = None,
 ) -> int:
     """Run a command in a node."""
     node, argv = either(where, node, "NODE"), [*(words or ()), *_split(run or "")]

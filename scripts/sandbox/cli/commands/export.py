@@ -39,9 +39,15 @@ def run(
     out: str | None = None,
     results: Path = RESULTS,
 ) -> int:
-    """Writes to standard output, or to OUT; returns the exit code. Raises SandboxError (exit 2) for invalid options."""
+    """Writes to standard output, or to OUT; returns the exit code. Raises SandboxError (exit 2) for
+    invalid options.
+    """
     _refuse_invalid(format_, result, metric, out)
-    found = all_results(results) if result == ALL else [find_result(result, results, f"export FORMAT={format_}")]
+    found = (
+        all_results(results)
+        if result == ALL
+        else [find_result(result, results, f"export FORMAT={format_}")]
+    )
     if format_ == "benchstat":
         _print(_benchstat(found), out)
     elif format_ == "github-action-benchmark":
@@ -54,20 +60,33 @@ def run(
                 _write(out, partial(index.write_parquet, _RUNS))
             else:
                 cursor = connection.execute(_RUNS)
-                _print(query_csv([each[0] for each in cursor.description or ()], cursor.fetchall()), out)
+                _print(
+                    query_csv([each[0] for each in cursor.description or ()], cursor.fetchall()),
+                    out,
+                )
     return int(ExitCode.OK)
 
 
-def _refuse_invalid(format_: str | None, result: str | None, metric: str | None, out: str | None) -> None:
+def _refuse_invalid(
+    format_: str | None, result: str | None, metric: str | None, out: str | None
+) -> None:
     if format_ not in FORMATS:
         what = f"there is no format '{format_}'" if format_ else "export needs FORMAT="
-        raise SandboxError(what, did_you_mean(format_ or "", FORMATS), "try: make export FORMAT=csv OUT=results.csv")
+        raise SandboxError(
+            what,
+            did_you_mean(format_ or "", FORMATS),
+            "try: make export FORMAT=csv OUT=results.csv",
+        )
     if metric and format_ != "github-action-benchmark":
         known = f"{format_} has every metric; METRIC is for github-action-benchmark"
-        raise SandboxError("METRIC is not valid for this format", known, f"try: make export FORMAT={format_}")
+        raise SandboxError(
+            "METRIC is not valid for this format", known, f"try: make export FORMAT={format_}"
+        )
     if format_ == "parquet" and not out:
         step = "try: make export FORMAT=parquet OUT=results.parquet"
-        raise SandboxError("parquet needs OUT=", "it is binary, not text for a terminal or a pipe", step)
+        raise SandboxError(
+            "parquet needs OUT=", "it is binary, not text for a terminal or a pipe", step
+        )
     if format_ == "github-action-benchmark" and result == ALL:
         known = "the action keeps the history itself, one commit at a time"
         step = "try: make export FORMAT=github-action-benchmark RESULT=latest"
@@ -85,12 +104,16 @@ def _github(folder: ResultFolder, metric: str | None, out: str | None) -> None:
     side = side_of(folder, read_manifest(folder))
     metrics = metrics_in(metric, "try: make export FORMAT=github-action-benchmark METRIC=tps")
     higher = [METRICS[name].higher_is_better for name in side.metrics]
-    metrics = metrics or [name for name, each in zip(side.metrics, higher, strict=True) if each == higher[0]]
+    metrics = metrics or [
+        name for name, each in zip(side.metrics, higher, strict=True) if each == higher[0]
+    ]
     tool = tool_of(metrics)
     if tool is None:
         known = "one file is either customBiggerIsBetter or customSmallerIsBetter"
         step = f"try: make export FORMAT=github-action-benchmark METRIC={metrics[0]}"
-        raise SandboxError(f"not all of {', '.join(metrics)} are better in the same direction", known, step)
+        raise SandboxError(
+            f"not all of {', '.join(metrics)} are better in the same direction", known, step
+        )
     part = side.manifest.matrix
     title = part.name if part else f"{side.manifest.kind} of {side.manifest.profile}"
     found = entries(title, history_of([side], metrics, {}, read_calibration()).series)
@@ -98,7 +121,11 @@ def _github(folder: ResultFolder, metric: str | None, out: str | None) -> None:
         raise _empty([folder])
     _print(json.dumps(found, indent=2, ensure_ascii=False) + "\n", out)
     others = [name for name in side.metrics if name not in metrics]
-    more = f"; METRIC={','.join(others)} exports the others to another file" if others and not metric else ""
+    more = (
+        f"; METRIC={','.join(others)} exports the others to another file"
+        if others and not metric
+        else ""
+    )
     print(f"export  {', '.join(metrics)}: set the action's tool to {tool}{more}", file=sys.stderr)
 
 
@@ -123,15 +150,20 @@ def _write(out: str, write: Callable[[Path], object]) -> None:
 
 def _empty(folders: Sequence[ResultFolder]) -> SandboxError:
     known = f"searched {len(folders)} results" if len(folders) != 1 else f"see: {folders[0].path}"
-    return SandboxError("no run was ok", known, "try: make query SQL='select run_id, reason from runs'")
+    return SandboxError(
+        "no run was ok", known, "try: make query SQL='select run_id, reason from runs'"
+    )
 
 
 def command(
     format_: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet, benchstat or github-action-benchmark.")
+        str | None,
+        typer.Option("--format", help="csv, parquet, benchstat or github-action-benchmark."),
     ] = None,
     result: Annotated[str | None, chosen("Result (latest), or all.", completion.result)] = None,
-    metric: Annotated[str | None, typer.Option(help="Metrics for github-action-benchmark (the first primary).")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Metrics for github-action-benchmark (the first primary).")
+    ] = None,
     out: Annotated[str | None, typer.Option(help="File to write (standard output).")] = None,
 ) -> int:
     """Export results to other tools: csv, parquet, benchstat, github-action-benchmark."""

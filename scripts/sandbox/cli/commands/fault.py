@@ -28,10 +28,16 @@ ABOUT = About(group="stacks", after="snapshots")
 def command(
     name: Name = None,
     fault: Annotated[str | None, chosen("Fault, such as server-crash.", completion.fault)] = None,
-    target: Annotated[str, typer.Option(help="writer, one-reader, minority, …, proxy, or a node.")] = "writer",
-    options: Annotated[list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")] = None,
+    target: Annotated[
+        str, typer.Option(help="writer, one-reader, minority, …, proxy, or a node.")
+    ] = "writer",
+    options: Annotated[
+        list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")
+    ] = None,
     via: Via = None,
-    seed: Annotated[int, typer.Option(help="Draws the nodes of one-reader, minority and majority (1).")] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Draws the nodes of one-reader, minority and majority (1).")
+    ] = 1,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on printing each change of a server until Ctrl-C.")
     ] = False,
@@ -45,14 +51,18 @@ def command(
     fault_named(fault, given)
     with ProgressDisplay("fault") as progress:
         stack = quiet_stack(name, progress)
-        request = FaultRequest(fault, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
+        request = FaultRequest(
+            fault, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S)
+        )
         refuse_broken(stack, request)
         with _watched(stack, progress):
             injection = _injected(Breaker(stack), request, name_option(stack.name))
     option, ms = name_option(stack.name), (injection.ended_ns - injection.began_ns) / 1e6
     if injection.missing:
         known = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
-        raise MachineError(f"{fault} is not in effect", known, f"try: make heal{option}   (undoes the attempt)")
+        raise MachineError(
+            f"{fault} is not in effect", known, f"try: make heal{option}   (undoes the attempt)"
+        )
     data = {"fault": fault, "options": given, "nodes": list(request.nodes), "ms": round(ms, 1)}
     text = f"{fault} on {', '.join(request.nodes)}: in effect after {ms:.0f} ms"
     show(json, data, [text, f"state  make ps{option}      heal  make heal{option}"])

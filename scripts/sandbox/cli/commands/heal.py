@@ -1,4 +1,6 @@
-"""heal: ends the faults that `fault`, or a trial that was killed, has left in a stack, and waits until it is ready."""
+"""heal: ends the faults that `fault`, or a trial that was killed, has left in a stack, and waits
+until it is ready.
+"""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -77,15 +79,24 @@ def _heal(stack: Stack, done: _Done, progress: OnEvent, timeout: int | None, rep
         _Recovery(stack, done, progress, timeout, repair).wait()
         release_helpers(stack)
     except KeyboardInterrupt:
-        known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"
+        known, step = (
+            "what is not healed yet stays written down",
+            f"try: make heal{name_option(stack.name)}",
+        )
         raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
 
 
 class _Recovery:
-    """The wait until the stack is ready, and what is done meanwhile to servers that do not come back by themselves."""
+    """The wait until the stack is ready, and what is done meanwhile to servers that do not come
+    back by themselves.
+    """
 
-    def __init__(self, stack: Stack, done: _Done, progress: OnEvent, timeout: int | None, repair: bool) -> None:
-        """``repair``: brings back every one of them, once; else members that a healed fault has left behind restart."""
+    def __init__(
+        self, stack: Stack, done: _Done, progress: OnEvent, timeout: int | None, repair: bool
+    ) -> None:
+        """``repair``: brings back every one of them, once; else members that a healed fault has
+        left behind restart.
+        """
         self._stack, self._done, self._progress, self._timeout = stack, done, progress, timeout
         self._may_repair = repair
         self._restarted: set[str] = set()
@@ -99,26 +110,34 @@ class _Recovery:
                 if not self._repair() and not self._restart_what_faults_left(lost):
                     raise
             except NotReadyError as late:
-                if self._stack.refreshed().container(late.node).running or not self._restart({late.node: "has ended"}):
+                if self._stack.refreshed().container(late.node).running or not self._restart(
+                    {late.node: "has ended"}
+                ):
                     raise
             else:
                 if not self._repair():
                     return
 
     def _repair(self) -> bool:
-        """Whether there was something to repair, which was asked for; servers that are detached are ready, too."""
+        """Whether there was something to repair, which was asked for; servers that are detached are
+        ready, too.
+        """
         if not self._may_repair:
             return False
         self._may_repair = False
         try:
-            self._done.repaired += repair_servers(self._stack.refreshed(), lambda text: self._progress(Note(text)))
+            self._done.repaired += repair_servers(
+                self._stack.refreshed(), lambda text: self._progress(Note(text))
+            )
         except ActionRefusedError as refused:
             raise MachineError(refused.what, refused.known, refused.next_step) from refused
         return bool(self._done.repaired)
 
     def _restart_what_faults_left(self, lost: BrokenServerError) -> bool:
         """A member that a fault has driven out of its cluster joins it when it starts."""
-        if not self._done.healed or any(state.repair != "restart" for state in lost.broken.values()):
+        if not self._done.healed or any(
+            state.repair != "restart" for state in lost.broken.values()
+        ):
             return False
         return self._restart({node: f"is {state.text}" for node, state in lost.broken.items()})
 
@@ -133,12 +152,16 @@ class _Recovery:
 
 
 def _stack(name: str | None, progress: OnEvent) -> Stack | None:
-    """The stack; None for one that is gone and has left something in the journal, which is forgotten."""
+    """The stack; None for one that is gone and has left something in the journal, which is
+    forgotten.
+    """
     try:
         return quiet_stack(name, progress)
     except AmbiguousStackError:
         raise
     except SandboxError as absent:
-        if absent.exit_code is ExitCode.BAD_INPUT and forget_all(project_name(name or DEFAULT_NAME)):
+        if absent.exit_code is ExitCode.BAD_INPUT and forget_all(
+            project_name(name or DEFAULT_NAME)
+        ):
             return None
         raise

@@ -29,9 +29,15 @@ def command() -> None:
         for each in entries:
             print(f"  {as_typed(f'make {each.name}'):<{width}}{each.text}")
     if not IN_CHECKOUT:
-        print("\nsandbox <command> --help lists its options; sandbox --install-completion completes them")
+        print(
+            "\nsandbox <command> --help lists its options; sandbox --install-completion completes"
+            " them"
+        )
         return
     print("\ndevelopers")
     for name, text in _DEVELOPERS.items():
         print(f"  make {name:<14}{text}")
-    print("\nvariables are options, see --help: make bench THREADS=32 is .venv/bin/sandbox bench --threads 32")
+    print(
+        "\nvariables are options, see --help: make bench THREADS=32 is .venv/bin/sandbox bench"
+        " --threads 32"
+    )

@@ -35,25 +35,36 @@ def run(
     as_json: bool = False,
     results: Path = RESULTS,
 ) -> int:
-    """Prints the history of what was asked for, else of what the newest result is one of; returns the exit code.
+    """Prints the history of what was asked for, else of what the newest result is one of; returns
+    the exit code.
 
     Raises SandboxError (exit 2) if there is no such result.
     """
     metrics = metrics_in(metric, "try: make history METRIC=tps")
     manifests = readable_results(results, partial(print, file=sys.stderr))
     found = [side_of(*each) for each in manifests if _is_meant(each[1], matrix, profile, workload)]
-    found = [each for each in found if each.records and workload in (None, "", each.records[0].workload.name)]
+    found = [
+        each
+        for each in found
+        if each.records and workload in (None, "", each.records[0].workload.name)
+    ]
     if not found:
         raise _nothing([manifest for _, manifest in manifests], matrix)
     newest = found[0]
     sides = [each for each in reversed(found) if subject(each) == subject(newest)]
-    history = history_of(sides, metrics or newest.metrics, _wanted(only, newest), read_calibration())
+    history = history_of(
+        sides, metrics or newest.metrics, _wanted(only, newest), read_calibration()
+    )
     show_document(as_json, history_data(history), history_document(history))
     return int(ExitCode.OK)
 
 
-def _is_meant(manifest: Manifest, matrix: str | None, profile: str | None, workload: str | None) -> bool:
-    """Whether the manifest matches; the workload of a bench or a trial is checked with its records."""
+def _is_meant(
+    manifest: Manifest, matrix: str | None, profile: str | None, workload: str | None
+) -> bool:
+    """Whether the manifest matches; the workload of a bench or a trial is checked with its
+    records.
+    """
     if matrix:
         return manifest.matrix is not None and manifest.matrix.name == Path(matrix).stem
     if workload and manifest.kind == "matrix":
@@ -72,7 +83,9 @@ def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:
         for level in (typed_levels or "").split(","):
             if level not in factors[factor]:
                 known = did_you_mean(level, factors[factor])
-                raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, "try: make history")
+                raise SandboxError(
+                    f"ONLY: factor {factor} has no level '{level}'", known, "try: make history"
+                )
             wanted.setdefault(factor, []).append(level)
     return wanted
 
@@ -83,8 +96,15 @@ def _nothing(manifests: Sequence[Manifest], matrix: str | None) -> SandboxError:
         known = did_you_mean(matrix, names) if names else "no results of any matrix yet"
         step = f"try: make matrix MATRIX={matrix}"
         return SandboxError(f"there is no result of the matrix '{matrix}'", known, step)
-    known = "; ".join(filter(None, (_profiles(manifests, "bench", "benches"), _profiles(manifests, "trial", "trials"))))
-    return SandboxError("there is no such result", known or "no results yet", "try: make bench   (or make matrix)")
+    known = "; ".join(
+        filter(
+            None,
+            (_profiles(manifests, "bench", "benches"), _profiles(manifests, "trial", "trials")),
+        )
+    )
+    return SandboxError(
+        "there is no such result", known or "no results yet", "try: make bench   (or make matrix)"
+    )
 
 
 def _profiles(manifests: Sequence[Manifest], kind: ResultKind, kinds: str) -> str:
@@ -98,8 +118,12 @@ def command(
         str | None, chosen("Results of this matrix (that of the newest result).", completion.matrix)
     ] = None,
     profile: Annotated[str | None, typer.Option(help="Benches of this profile.")] = None,
-    workload: Annotated[str | None, chosen("Benches with this workload.", completion.workload)] = None,
-    metric: Annotated[str | None, typer.Option(help="Metrics, such as tps,latency_p99_ms (the primary ones).")] = None,
+    workload: Annotated[
+        str | None, chosen("Benches with this workload.", completion.workload)
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Metrics, such as tps,latency_p99_ms (the primary ones).")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Levels to show: 'threads=1,64'.")] = None,
     json: Json = False,
 ) -> int:

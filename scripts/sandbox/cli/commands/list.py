@@ -1,4 +1,6 @@
-"""list: the available workloads, matrices, settings, faults, actions, image versions and results."""
+"""list: the available workloads, matrices, settings, faults, actions, image versions and
+results.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -40,7 +42,8 @@ def command(
         ),
     ] = None,
     what: Annotated[
-        str | None, typer.Option(help="Workloads, matrices, settings, faults, actions, versions or results.")
+        str | None,
+        typer.Option(help="Workloads, matrices, settings, faults, actions, versions or results."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -56,7 +59,9 @@ def command(
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:
-    """A table for a terminal of 100 columns: cells are wrapped where they do not fit beside the others."""
+    """A table for a terminal of 100 columns: cells are wrapped where they do not fit beside the
+    others.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -71,7 +76,13 @@ def _lines(rows: list[Row]) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, list)
+        else ""
+        if value is None
+        else str(value)
+    )
 
 
 def _workloads() -> Iterator[Row]:
@@ -112,7 +123,11 @@ def _faults() -> Iterator[Row]:
         yield {"fault": name, "options": list(option_texts(kind)), "help": help_line(kind)}
     for name in schedule_names():
         if name not in kinds:
-            yield {"fault": name, "options": None, "help": read_profile(yaml_files(FAULTS)[name]).title}
+            yield {
+                "fault": name,
+                "options": None,
+                "help": read_profile(yaml_files(FAULTS)[name]).title,
+            }
 
 
 def _actions() -> Iterator[Row]:
@@ -128,7 +143,12 @@ def _results() -> Iterator[Row]:
             yield {"result": result.path.name, "kind": "unreadable", "runs": None, "profile": None}
             continue
         runs = len(manifest.runs)
-        yield {"result": result.path.name, "kind": manifest.kind, "runs": runs, "profile": manifest.profile}
+        yield {
+            "result": result.path.name,
+            "kind": manifest.kind,
+            "runs": runs,
+            "profile": manifest.profile,
+        }
 
 
 LISTS: dict[str, Callable[[], Iterator[Row]]] = {

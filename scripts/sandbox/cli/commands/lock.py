@@ -20,4 +20,7 @@ def command(expression: Expression = None, profile: Profile = None) -> None:
     with ProgressDisplay("lock") as progress:
         plan = ensure_images(plan, progress, docker)
         pinned = lock_images(plan, docker)
-        progress.line(f"images/lock.yaml pins {len(pinned.published)} published and {len(pinned.built)} built images")
+        progress.line(
+            f"images/lock.yaml pins {len(pinned.published)} published and {len(pinned.built)} built"
+            " images"
+        )

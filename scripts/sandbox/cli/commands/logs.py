@@ -19,14 +19,18 @@ ABOUT = About(group="stacks", after="exec")
 def command(
     name: Name = None,
     node: Node = None,
-    tail: Annotated[int | None, typer.Option(min=0, help="Only the last lines of each node.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=0, help="Only the last lines of each node.")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Follow until Ctrl-C.")] = False,
     save: Annotated[str | None, typer.Option(help="Folder to save every log in, whole.")] = None,
 ) -> int:
     """Print the log of a node, or of all nodes; or save them as files."""
     if save and (follow or tail is not None):
         what = f"SAVE={save} does not go with {'FOLLOW=1' if follow else f'TAIL={tail}'}"
-        raise SandboxError(what, "whole logs are saved, as they are now", f"try: make logs SAVE={save}")
+        raise SandboxError(
+            what, "whole logs are saved, as they are now", f"try: make logs SAVE={save}"
+        )
     with ProgressDisplay("logs") as progress:
         stack = find_stack(name, progress, Docker())
         if not save:

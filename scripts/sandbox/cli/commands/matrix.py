@@ -1,4 +1,6 @@
-"""matrix: runs every combination of a matrix file in randomized blocks, and reports which differences are real."""
+"""matrix: runs every combination of a matrix file in randomized blocks, and reports which
+differences are real.
+"""
 
 from typing import Annotated
 
@@ -15,16 +17,34 @@ ABOUT = About(group="measure", after="trial", recorded=True)
 
 
 def command(
-    which: Annotated[str | None, place("MATRIX", "Matrix, such as quick, or a path.", completion.matrix)] = None,
-    matrix: Annotated[str | None, chosen("Matrix, such as quick, or a path.", completion.matrix)] = None,
+    which: Annotated[
+        str | None, place("MATRIX", "Matrix, such as quick, or a path.", completion.matrix)
+    ] = None,
+    matrix: Annotated[
+        str | None, chosen("Matrix, such as quick, or a path.", completion.matrix)
+    ] = None,
     seconds: Annotated[int | None, typer.Option(help="Measured seconds per run.")] = None,
-    warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up before each run, discarded.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks (as many as a single difference needs).")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials of each cell with a fault: the same as BLOCKS.")] = None,
-    only: Annotated[str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")] = None,
-    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show cells, time and power; run nothing.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="Start from scratch instead of resuming.")] = False,
+    warmup: Annotated[
+        int | None, typer.Option(help="Seconds of warm-up before each run, discarded.")
+    ] = None,
+    blocks: Annotated[
+        int | None, typer.Option(help="Blocks (as many as a single difference needs).")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials of each cell with a fault: the same as BLOCKS.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=1, help="Seed of order and load (random).")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show cells, time and power; run nothing.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Start from scratch instead of resuming.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Run a matrix of factors and report which differences are real."""

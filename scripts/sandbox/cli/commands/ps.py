@@ -1,4 +1,6 @@
-"""ps: shows one stack, or all stacks of this tool on the engine; or each change of a stack's servers as it comes."""
+"""ps: shows one stack, or all stacks of this tool on the engine; or each change of a stack's
+servers as it comes.
+"""
 
 import sys
 from typing import Annotated
@@ -16,17 +18,23 @@ from sandbox.stack.stack import Stack, all_stacks, find_stack
 
 ABOUT = About(group="stacks", after="up")
 LOOK_S = 7.0
-"""How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s for one that hangs."""
+"""How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s
+for one that hangs.
+"""
 
 
 def command(
     name: NameOfPs = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Print each change of a server until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Print each change of a server until Ctrl-C.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show every stack with its nodes, roles and ports."""
     if watch and json:
-        raise SandboxError("WATCH and JSON contradict each other", "a watch prints lines", "try: make ps WATCH=1")
+        raise SandboxError(
+            "WATCH and JSON contradict each other", "a watch prints lines", "try: make ps WATCH=1"
+        )
     docker = Docker()
     with ProgressDisplay("ps") as progress:
         stacks = [find_stack(name, progress, docker)] if name or watch else all_stacks(docker)
@@ -35,7 +43,9 @@ def command(
         return
     shown = [_shown(stack, json) for stack in stacks]
     if shown or json:
-        show(json, {"stacks": shown}, ["\n\n".join("\n".join(stack_lines(stack)) for stack in shown)])
+        show(
+            json, {"stacks": shown}, ["\n\n".join("\n".join(stack_lines(stack)) for stack in shown)]
+        )
     else:
         print(as_typed("there is no stack; try: make up PROFILE=galera3+haproxy"), file=sys.stderr)
 

@@ -28,7 +28,9 @@ Columns = Mapping[str, Collection[str]]
 """View → its columns."""
 
 
-def run(sql: str | None, as_json: bool = False, as_csv: bool = False, results: Path = RESULTS) -> int:
+def run(
+    sql: str | None, as_json: bool = False, as_csv: bool = False, results: Path = RESULTS
+) -> int:
     """Prints the answer, without a statement the views; returns the exit code.
 
     Raises SandboxError (exit 2) for an invalid query.
@@ -37,9 +39,13 @@ def run(sql: str | None, as_json: bool = False, as_csv: bool = False, results: P
         print(as_typed("\n".join(_views(results))))
         return int(ExitCode.OK)
     if as_json and as_csv:
-        raise SandboxError("JSON=1 and CSV=1 exclude each other", "an answer has one format", f"{_EXAMPLE} CSV=1")
+        raise SandboxError(
+            "JSON=1 and CSV=1 exclude each other", "an answer has one format", f"{_EXAMPLE} CSV=1"
+        )
     statement = _only_statement(sql)
-    index = open_index(results, needed_parts(sql), lambda text: print(f"query  {text}", file=sys.stderr))
+    index = open_index(
+        results, needed_parts(sql), lambda text: print(f"query  {text}", file=sys.stderr)
+    )
     with index.connection as connection:
         index.confine()
         print_broken(index.broken)
@@ -57,7 +63,9 @@ def run(sql: str | None, as_json: bool = False, as_csv: bool = False, results: P
 
 
 def needed_parts(sql: str) -> set[Part]:
-    """The parts to load in addition to those always loaded; a false match costs a little time, never an answer."""
+    """The parts to load in addition to those always loaded; a false match costs a little time,
+    never an answer.
+    """
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     return {part for view, part in LATER.items() if view in words}
 
@@ -70,7 +78,11 @@ def _only_statement(sql: str) -> duckdb.Statement:
         except duckdb.Error as problem:
             raise refusal(str(problem), sql, {}) from None
     if len(statements) != 1:
-        raise SandboxError(f"expected one statement, got {len(statements)}", "a query is a single statement", _EXAMPLE)
+        raise SandboxError(
+            f"expected one statement, got {len(statements)}",
+            "a query is a single statement",
+            _EXAMPLE,
+        )
     kind = statements[0].type
     if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
         known = "queries are read-only: select, with, from, describe, pivot"
@@ -88,12 +100,16 @@ def _print(cursor: duckdb.DuckDBPyConnection, as_json: bool, as_csv: bool) -> No
         rows = cursor.fetchmany(MOST_SHOWN + 1)
         print("\n".join(query_lines(names, rows[:MOST_SHOWN]) if names else []))
         if len(rows) > MOST_SHOWN:
-            print(f"query  the first {MOST_SHOWN:,} rows; CSV=1 or JSON=1 prints all", file=sys.stderr)
+            print(
+                f"query  the first {MOST_SHOWN:,} rows; CSV=1 or JSON=1 prints all", file=sys.stderr
+            )
 
 
 def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {name: [] for name in VIEWS}
-    for view, column in connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall():
+    for view, column in connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns()"
+    ).fetchall():
         if view in found:
             found[view].append(column)
     return found
@@ -104,7 +120,12 @@ def _views(results: Path) -> list[str]:
         columns = _columns(connection)
     sizes = ", ".join(f"{name} has {len(columns[name])}" for name in ("runs", "results"))
     describe = f"make query SQL='describe runs' lists its columns; {sizes}"
-    return [*text_table(("view", "what"), [*VIEWS.items()]), "", describe, _EXAMPLE.removeprefix("try: ")]
+    return [
+        *text_table(("view", "what"), [*VIEWS.items()]),
+        "",
+        describe,
+        _EXAMPLE.removeprefix("try: "),
+    ]
 
 
 def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
@@ -113,22 +134,30 @@ def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
     view = re.search(r"Table with name (\S+) does not exist", message)
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     if view:
-        return SandboxError(f"there is no view '{view[1]}'", did_you_mean(view[1], VIEWS), "try: make query")
+        return SandboxError(
+            f"there is no view '{view[1]}'", did_you_mean(view[1], VIEWS), "try: make query"
+        )
     if column:
         named = [name for name in columns if name in words] or ["runs"]
         known = {each for name in named for each in columns.get(name, ())}
         step = f"try: make query SQL='describe {named[0]}'"
-        return SandboxError(f"there is no column '{column[1]}'", did_you_mean(column[1], known), step)
+        return SandboxError(
+            f"there is no column '{column[1]}'", did_you_mean(column[1], known), step
+        )
     first, *others = [line.strip() for line in message.splitlines() if line.strip()]
     marked = next((line for line in others if line.startswith("LINE ")), sql)
     if "disabled" in first:
-        first, marked = "a query reads only results, not files", "to join them with a file: make export FORMAT=parquet"
+        first, marked = (
+            "a query reads only results, not files",
+            "to join them with a file: make export FORMAT=parquet",
+        )
     return SandboxError(first, marked, _EXAMPLE)
 
 
 def command(
     statement: Annotated[
-        str | None, typer.Argument(help="SQL, such as: select cell, avg(tps) from runs group by cell")
+        str | None,
+        typer.Argument(help="SQL, such as: select cell, avg(tps) from runs group by cell"),
     ] = None,
     sql: Annotated[str | None, typer.Option(help="The statement as an option.")] = None,
     json: Json = False,

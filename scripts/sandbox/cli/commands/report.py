@@ -15,9 +15,15 @@ ABOUT = About(group="results", needs_engine=False)
 
 
 def command(
-    which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).", completion.result)] = None,
-    result: Annotated[str | None, chosen("Result: its folder or name (latest).", completion.result)] = None,
-    charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
+    which: Annotated[
+        str | None, place("RESULT", "Result: its folder or name (latest).", completion.result)
+    ] = None,
+    result: Annotated[
+        str | None, chosen("Result: its folder or name (latest).", completion.result)
+    ] = None,
+    charts: Annotated[
+        bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")
+    ] = False,
 ) -> None:
     """Write report.html and summary.md of a result."""
     found = find_result(either(which, result, "RESULT"), RESULTS, "report")

@@ -1,4 +1,6 @@
-"""smoke: is a head worse than a base? Three servers, a look of eight or sixteen blocks, a comment, an exit code."""
+"""smoke: is a head worse than a base? Three servers, a look of eight or sixteen blocks, a comment,
+an exit code.
+"""
 
 import json
 import sys
@@ -24,13 +26,19 @@ ABOUT = About(group="measure", after="matrix", recorded=True)
 
 SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PROFILE).")]
 SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]
-SidesImage = Annotated[str | None, typer.Option(help="Local tag, sha256:… or .tar instead of the database image.")]
-SidesSet = Annotated[list[str] | None, typer.Option(help="Server variables of this side, as SET takes them.")]
+SidesImage = Annotated[
+    str | None, typer.Option(help="Local tag, sha256:… or .tar instead of the database image.")
+]
+SidesSet = Annotated[
+    list[str] | None, typer.Option(help="Server variables of this side, as SET takes them.")
+]
 SidesCpus = Annotated[str | None, typer.Option(help="CPUs per database node of this side.")]
 SidesMemory = Annotated[str | None, typer.Option(help="Memory per database node of this side.")]
 
 
-def run(profile: str | None, base: Change, head: Change, load: Change, seed: int | None, as_json: bool) -> int:
+def run(
+    profile: str | None, base: Change, head: Change, load: Change, seed: int | None, as_json: bool
+) -> int:
     """Compares, prints the comment, writes it to ``smoke.md``; returns the exit code.
 
     A side without a profile has PROFILE's, else that of the other side.
@@ -48,7 +56,9 @@ def _with_profile(side: Change, profile: str | None, other: Change) -> Change:
 
 
 def own_profile(word: str, short: str | None, profile: str | None) -> str | None:
-    """The profile that a side was given by either name. Raises SandboxError (exit 2) if the two differ."""
+    """The profile that a side was given by either name. Raises SandboxError (exit 2) if the two
+    differ.
+    """
     if short and profile and short != profile:
         what = f"{word}={short} and {word}_PROFILE={profile} contradict each other"
         step = f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={profile}"
@@ -109,11 +119,18 @@ def command(
     head_set: SidesSet = None,
     head_cpus: SidesCpus = None,
     head_memory: SidesMemory = None,
-    workload: Annotated[str, chosen("Workload, such as oltp_read_write.", completion.workload)] = "oltp_read_only",
+    workload: Annotated[
+        str, chosen("Workload, such as oltp_read_write.", completion.workload)
+    ] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
-    # Read-only: it measures the server, not the fsyncs of a shared disk. (WORKLOAD= takes any other.)
-    rows: Annotated[int, typer.Option(min=1, help="Rows per table, of four tables (25000).")] = 25_000,
-    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
+    # Read-only: it measures the server, not the fsyncs of a shared disk. (WORKLOAD= takes any
+    # other.)
+    rows: Annotated[
+        int, typer.Option(min=1, help="Rows per table, of four tables (25000).")
+    ] = 25_000,
+    seed: Annotated[
+        int | None, typer.Option(min=1, help="Seed of order and load (random).")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Check whether a build is slower than its base: a gate for pull requests."""

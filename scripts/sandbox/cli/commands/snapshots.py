@@ -19,19 +19,34 @@ def command(json: Json = False) -> None:
     found = kept_snapshots(Docker())
     size = sum(each.facts.bytes for each in found)
     if found or json:
-        data = {"snapshots": [_data(each) for each in found], "size_bytes": size, "cap_bytes": CAP_BYTES}
-        cap = f"of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does not use them"
+        data = {
+            "snapshots": [_data(each) for each in found],
+            "size_bytes": size,
+            "cap_bytes": CAP_BYTES,
+        }
+        cap = (
+            f"of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does not use"
+            " them"
+        )
         show(json, data, [*_table(found), "", f"{_mebibytes(size)} {cap}"])
     else:
-        print(as_typed("there is no snapshot yet; the first `make up` of a profile keeps one"), file=sys.stderr)
+        print(
+            as_typed("there is no snapshot yet; the first `make up` of a profile keeps one"),
+            file=sys.stderr,
+        )
 
 
 def _data(snapshot: Snapshot) -> dict[str, object]:
     facts = snapshot.facts
     return {
-        "key": facts.key, "profile": facts.profile, "size_bytes": facts.bytes, "made_unix_s": facts.made_unix_s,
-        "used_unix_s": snapshot.used_unix_s, "checkout": facts.checkout, "volume": snapshot.volume,
-    }  # fmt: skip
+        "key": facts.key,
+        "profile": facts.profile,
+        "size_bytes": facts.bytes,
+        "made_unix_s": facts.made_unix_s,
+        "used_unix_s": snapshot.used_unix_s,
+        "checkout": facts.checkout,
+        "volume": snapshot.volume,
+    }
 
 
 def _table(snapshots: Sequence[Snapshot]) -> list[str]:

@@ -21,18 +21,34 @@ def command(
     name: Name = None,
     node: Node = None,
     via: Via = None,
-    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Statements to run, not a client.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Run on every server, one after the other.")] = False,
-    user: Annotated[str | None, typer.Option("--user", "-u", help="Account (root; through a proxy sbtest).")] = None,
-    format_: Annotated[str | None, typer.Option("--format", help="table, tab, csv or json.")] = None,
+    execute: Annotated[
+        str | None, typer.Option("--execute", "-e", help="Statements to run, not a client.")
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Run on every server, one after the other.")
+    ] = False,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Account (root; through a proxy sbtest).")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="table, tab, csv or json.")
+    ] = None,
     vertical: Annotated[bool, typer.Option("--vertical", "-E", help="A line per column.")] = False,
-    skip_column_names: Annotated[bool, typer.Option("--skip-column-names", "-N", help="Values only.")] = False,
+    skip_column_names: Annotated[
+        bool, typer.Option("--skip-column-names", "-N", help="Values only.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", "-f", help="Go on after an error.")] = False,
-    binary_mode: Annotated[bool, typer.Option("--binary-mode", help="Keep CR and NUL of piped statements.")] = False,
+    binary_mode: Annotated[
+        bool, typer.Option("--binary-mode", help="Keep CR and NUL of piped statements.")
+    ] = False,
 ) -> int:
     """Open a SQL client on a node or the entry point; reads statements from a pipe."""
     if all_ and not execute:
-        raise SandboxError("--all needs statements", "they run on every server", "try: sandbox sql --all -e 'select 1'")
+        raise SandboxError(
+            "--all needs statements",
+            "they run on every server",
+            "try: sandbox sql --all -e 'select 1'",
+        )
     options = SqlOptions(
         user=user,
         layout=_layout(format_, vertical=vertical, force=force),
@@ -47,22 +63,34 @@ def command(
         return sql(stack, node or via, progress, execute, options)
 
 
-def _stack_for(name: str | None, statements: str | None, progress: OnEvent) -> AbstractContextManager[Stack]:
-    """The stack; a snapshot that is being taken of it is dropped unless the statements only read."""
+def _stack_for(
+    name: str | None, statements: str | None, progress: OnEvent
+) -> AbstractContextManager[Stack]:
+    """The stack; a snapshot that is being taken of it is dropped unless the statements only
+    read.
+    """
     if only_reads(statements):
         return read_stack(name, progress)
     return nullcontext(quiet_stack(name, progress))
 
 
 def _layout(given: str | None, *, vertical: bool, force: bool) -> Layout | None:
-    """A layout by its name. Raises SandboxError (exit 2) for an unknown one, or with an option that excludes it."""
+    """A layout by its name. Raises SandboxError (exit 2) for an unknown one, or with an option that
+    excludes it.
+    """
     if given is None:
         return None
     if given not in LAYOUTS:
-        raise SandboxError(f"FORMAT={given} is no layout", did_you_mean(given, LAYOUTS), "try: make sql FORMAT=json")
+        raise SandboxError(
+            f"FORMAT={given} is no layout",
+            did_you_mean(given, LAYOUTS),
+            "try: make sql FORMAT=json",
+        )
     if given in ("csv", "json") and vertical:
         what = f"FORMAT={given} and VERTICAL=1 exclude each other"
-        raise SandboxError(what, "VERTICAL=1 is a layout for people", "try: make sql VERTICAL=1 EXECUTE='select 1'")
+        raise SandboxError(
+            what, "VERTICAL=1 is a layout for people", "try: make sql VERTICAL=1 EXECUTE='select 1'"
+        )
     if given in ("csv", "json") and force:
         what = f"FORMAT={given} and FORCE=1 exclude each other"
         known = "there the server runs all statements as one text, and ends it at the first error"

@@ -23,23 +23,32 @@ ABOUT = About(group="measure", after="bench", recorded=True)
 
 def command(
     name: Name = None,
-    fault: Annotated[str | None, chosen("Fault, action or fault profile.", completion.trial_fault)] = None,
+    fault: Annotated[
+        str | None, chosen("Fault, action or fault profile.", completion.trial_fault)
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,
-    options: Annotated[list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="How long it lasts (until writes are back; at most 60).")
     ] = None,
-    rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
+    rate: Annotated[
+        int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")
+    ] = 100,
     transaction: Annotated[
-        bool, typer.Option("--transaction", help="Each write is BEGIN, INSERT, COMMIT (autocommit).")
+        bool,
+        typer.Option("--transaction", help="Each write is BEGIN, INSERT, COMMIT (autocommit)."),
     ] = False,
     workload: Annotated[
         str | None, chosen("Load beside the probe, at half of its capacity.", completion.workload)
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of that load (8).")] = None,
-    via: Annotated[str | None, chosen("Node, term, node:port, writer or reader.", completion.entry)] = None,
+    via: Annotated[
+        str | None, chosen("Node, term, node:port, writer or reader.", completion.entry)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws nodes and keys (random).")] = None,
     json: Json = False,
 ) -> int:

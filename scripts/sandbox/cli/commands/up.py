@@ -36,10 +36,16 @@ def command(
     memory: options.Memory = None,
     external: options.External = None,
     disk: options.Disk = None,
-    publish: Annotated[bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")
+    ] = False,
     timeout: options.Timeout = None,
-    cold: Annotated[bool, typer.Option("--cold", help="Start from scratch, not from a snapshot.")] = False,
-    snapshots: Annotated[int, typer.Option(min=0, max=1, help="0: neither restore nor keep a snapshot (1).")] = 1,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Start from scratch, not from a snapshot.")
+    ] = False,
+    snapshots: Annotated[
+        int, typer.Option(min=0, max=1, help="0: neither restore nor keep a snapshot (1).")
+    ] = 1,
     json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
@@ -50,9 +56,13 @@ def command(
         info, library = begin_info(docker), load_library()
         plan = planned(request, library, docker)
         bases = partial(planned_base_directories, plan, library)
-        wanted = UpOptions(check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases)
+        wanted = UpOptions(
+            check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases
+        )
         started = bring_up(plan, wanted, progress, docker, info)
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()
     if snapshots and (wish := started.wish):
-        begin_keeping(started.stack.project, wish, dict.fromkeys(base_requests(plan, library).values()))
+        begin_keeping(
+            started.stack.project, wish, dict.fromkeys(base_requests(plan, library).values())
+        )

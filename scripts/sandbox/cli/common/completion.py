@@ -1,9 +1,12 @@
-"""Shell completion of options and arguments; without Docker, or with a broken file, it proposes nothing."""
+"""Shell completion of options and arguments; without Docker, or with a broken file, it proposes
+nothing.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-# Imports are late, for start-up time: a shell asks at every key, and each answer needs a few modules only.
+# Imports are late, for start-up time: a shell asks at every key, and each answer needs a few
+# modules only.
 if TYPE_CHECKING:
     from sandbox.stack.inventory import Container
 
@@ -11,7 +14,9 @@ Proposals = Callable[[str], list[str]]
 
 
 def _quietly(words: Callable[[], Iterable[str]]) -> Proposals:
-    """Words that start with what was typed; nothing at all instead of an error in the middle of a command line."""
+    """Words that start with what was typed; nothing at all instead of an error in the middle of a
+    command line.
+    """
 
     def proposed(incomplete: str) -> list[str]:
         try:

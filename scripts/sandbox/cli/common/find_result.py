@@ -1,4 +1,6 @@
-"""Finds and reads a result: by its name in results/, the start or a part of it, ``latest``, or the path of a folder."""
+"""Finds and reads a result: by its name in results/, the start or a part of it, ``latest``, or the
+path of a folder.
+"""
 
 import sys
 from pathlib import Path
@@ -14,13 +16,18 @@ from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, all_results
 
 
-def find_result(given: str | None, results: Path, command: str, variable: str = "RESULT") -> ResultFolder:
-    """The result folder that a user named; ``latest`` by default, which is the newest as long as none has ended.
+def find_result(
+    given: str | None, results: Path, command: str, variable: str = "RESULT"
+) -> ResultFolder:
+    """The result folder that a user named; ``latest`` by default, which is the newest as long as
+    none has ended.
 
     Raises SandboxError (exit 2) if there is none, or if several match.
     """
     name = given or "latest"
-    folder = next((path for path in (results / name, Path(name)) if (path / "manifest.json").is_file()), None)
+    folder = next(
+        (path for path in (results / name, Path(name)) if (path / "manifest.json").is_file()), None
+    )
     if folder is None:
         names = [each.path.name for each in all_results(results)]
         meant = names[-1:] if name == "latest" else [each for each in names if name in each]
@@ -31,15 +38,21 @@ def find_result(given: str | None, results: Path, command: str, variable: str = 
 
 
 def read_manifest(result: ResultFolder) -> Manifest:
-    """The manifest of a result. Raises SandboxError (exit 2) for one that is missing, broken or of another version."""
+    """The manifest of a result. Raises SandboxError (exit 2) for one that is missing, broken or of
+    another version.
+    """
     try:
         return result.manifest
     except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
-        raise unreadable(f"{result.path / 'manifest.json'} is not a valid manifest", problem) from problem
+        raise unreadable(
+            f"{result.path / 'manifest.json'} is not a valid manifest", problem
+        ) from problem
 
 
 def unreadable(what: str, problem: Exception) -> SandboxError:
-    """The error (exit 2) for a file of a result; of an invalid one it names the first field that is."""
+    """The error (exit 2) for a file of a result; of an invalid one it names the first field that
+    is.
+    """
     reason = str(problem).splitlines()[0]
     if isinstance(problem, ValidationError):
         first = problem.errors()[0]
@@ -58,7 +71,9 @@ def read_records(result: ResultFolder) -> list[Record]:
 def side_of(result: ResultFolder, manifest: Manifest) -> ResultSide:
     """A result as a side of a comparison, by its records alone."""
     records = read_records(result)
-    return ResultSide(result.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+    return ResultSide(
+        result.path.name, manifest, records, observations(records, lambda _: (), "restart"), None
+    )
 
 
 def levels_in(side: ResultSide) -> dict[str, list[str]]:
@@ -71,7 +86,9 @@ def levels_in(side: ResultSide) -> dict[str, list[str]]:
 
 
 def metrics_in(given: str | None, step: str) -> list[str]:
-    """``tps,latency_p99_ms`` as names. Raises SandboxError (exit 2) with the next step for an unknown one."""
+    """``tps,latency_p99_ms`` as names. Raises SandboxError (exit 2) with the next step for an
+    unknown one.
+    """
     names = [name.strip() for name in (given or "").split(",") if name.strip()]
     for name in names:
         if name not in METRICS:

@@ -35,7 +35,9 @@ def load_asked(
     return named, parameters
 
 
-def measured(command: str, name: str | None, measure: Measure[AnyRequest], request: AnyRequest) -> Measured:
+def measured(
+    command: str, name: str | None, measure: Measure[AnyRequest], request: AnyRequest
+) -> Measured:
     """The record of a running stack, measured once, and its result.
 
     ``command``: the word before what it shows.

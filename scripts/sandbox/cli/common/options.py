@@ -27,22 +27,36 @@ def _name(text: str) -> Any:
     return typer.Option("--name", "-n", autocompletion=completion.stack, help=text)
 
 
-Expression = Annotated[str | None, place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile)]
+Expression = Annotated[
+    str | None, place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile)
+]
 Profile = Annotated[str | None, chosen("Profile expression.", completion.profile)]
 Name = Annotated[str | None, _name("Name of the stack (the only one, else 'default').")]
 NameOfUp = Annotated[str | None, _name("Name of the stack ('default').")]
 NameOfPs = Annotated[str | None, _name("Name of the stack (all of them).")]
 Node = Annotated[str | None, chosen("Node, such as galera1.", completion.node)]
-SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
+SetValue = Annotated[
+    list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")
+]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
-Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")]
+Init = Annotated[
+    str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")
+]
 Cpus = Annotated[str | None, typer.Option(help="CPUs per database node, such as 0.5.")]
 Memory = Annotated[str | None, typer.Option(help="Memory per database node, such as 1g.")]
-Disk = Annotated[str | None, typer.Option(help="Disk of its own for each data directory, such as ext4:4g.")]
-External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
-Via = Annotated[str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)]
+Disk = Annotated[
+    str | None, typer.Option(help="Disk of its own for each data directory, such as ext4:4g.")
+]
+External = Annotated[
+    str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")
+]
+Via = Annotated[
+    str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)
+]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
-KeepLogs = Annotated[bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")]
+KeepLogs = Annotated[
+    bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -52,7 +66,9 @@ def show(as_json: bool, data: Any, lines: Iterable[str]) -> None:
 
 
 def either(typed: str | None, option: str | None, variable: str) -> str | None:
-    """The positional argument or its option. Raises SandboxError (exit 2) if both are given and differ."""
+    """The positional argument or its option. Raises SandboxError (exit 2) if both are given and
+    differ.
+    """
     if typed and option and typed != option:
         what = f"'{typed}' and {variable}={option} contradict each other"
         raise SandboxError(what, "one of them is enough", "try: sandbox help")

@@ -1,4 +1,6 @@
-"""Reads a result, judges it, and writes its HTML page, its Markdown summary, and its charts as images."""
+"""Reads a result, judges it, and writes its HTML page, its Markdown summary, and its charts as
+images.
+"""
 
 import math
 import sys
@@ -36,7 +38,8 @@ from sandbox.report.trial_cells import of_trials, worst_trials
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
     """Writes ``report.html``, ``summary.md`` and, if asked for, ``charts/``; returns their paths.
 
-    Raises SandboxError: exit 2 for a manifest or a record that cannot be read, exit 4 if no run is usable.
+    Raises SandboxError: exit 2 for a manifest or a record that cannot be read, exit 4 if no run is
+    usable.
     """
     manifest, runs = read_manifest(result), read_runs(result)
     if manifest.matrix is None:
@@ -48,15 +51,20 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
-    """Every run of a result, in order. Raises SandboxError (exit 2) for the first that cannot be read."""
+    """Every run of a result, in order. Raises SandboxError (exit 2) for the first that cannot be
+    read.
+    """
     return [_read_run(result, entry.run) for entry in read_manifest(result).runs]
 
 
 def _read_run(result: ResultFolder, name: str) -> RunData:
     try:
         record = result.record(name)
-        # A trial's samples are drawn with its probe; a workload that ends with its work lasts longer than its seconds.
-        seconds = 0 if record.trial else math.ceil(record.metrics.measured_s or record.workload.seconds)
+        # A trial's samples are drawn with its probe; a workload that ends with its work lasts
+        # longer than its seconds.
+        seconds = (
+            0 if record.trial else math.ceil(record.metrics.measured_s or record.workload.seconds)
+        )
         servers = server_series(result.samples(record), seconds) if seconds else {}
         return RunData(record, result.seconds(record), servers, result.raw_files(record))
     except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
@@ -64,7 +72,8 @@ def _read_run(result: ResultFolder, name: str) -> RunData:
 
 
 def judge(result: ResultFolder, part: MatrixPart, runs: Sequence[RunData]) -> Judged:
-    """The verdicts, by the noise that was known when the matrix ended, so that a report is reproducible.
+    """The verdicts, by the noise that was known when the matrix ended, so that a report is
+    reproducible.
 
     Raises SandboxError (exit 4) if no run is usable.
     """
@@ -73,27 +82,39 @@ def judge(result: ResultFolder, part: MatrixPart, runs: Sequence[RunData]) -> Ju
         reason = next((record.reason for record in records if record.reason), "no run was made")
         what = f"no run of the matrix {part.name} is usable"
         raise SandboxError(what, reason, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
-    steady = {run.name: () if run.record.trial else run.seconds.get("tps", ()) for run in runs}  # a fault is no noise
+    # A fault is no noise.
+    steady = {run.name: () if run.record.trial else run.seconds.get("tps", ()) for run in runs}
     noise = noise_of(part, records, read_calibration())
-    judged = judge_matrix(part, records, lambda record: steady[f"{record.cell}.{record.block}"], noise)
+    judged = judge_matrix(
+        part, records, lambda record: steady[f"{record.cell}.{record.block}"], noise
+    )
     return by_log_rank(judged, part, records)
 
 
 def document_of_matrix(
-    result: ResultFolder, manifest: Manifest, part: MatrixPart, runs: Sequence[RunData], judged: Judged
+    result: ResultFolder,
+    manifest: Manifest,
+    part: MatrixPart,
+    runs: Sequence[RunData],
+    judged: Judged,
 ) -> Document:
     """What is said about a judged matrix, with its charts."""
     records = [run.record for run in runs]
     charts = matrix_figures(part, judged, runs)
     if of_trials(records):
-        charts = [*trial_figures(part, runs, trial_series(result, worst_trials(part, records))), *charts]
+        charts = [
+            *trial_figures(part, runs, trial_series(result, worst_trials(part, records))),
+            *charts,
+        ]
     return matrix_document(part, judged, runs, charts, manifest.command, _when(manifest, runs))
 
 
 def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[RunData]) -> Document:
     if not runs:
         known = "its manifest lists no record"
-        raise SandboxError(f"{result.path.name} has no run", known, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
+        raise SandboxError(
+            f"{result.path.name} has no run", known, f"try: ls {result.path}", ExitCode.ENVIRONMENT
+        )
     run = runs[-1]
     when = _when(manifest, runs)
     charts = bench_figures(run)
@@ -104,7 +125,9 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
 
 
 def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, TrialSeries]:
-    """By run, what the probe saw; one log at a time is in memory. A log that is gone or cut short is noted."""
+    """By run, what the probe saw; one log at a time is in memory. A log that is gone or cut short
+    is noted.
+    """
     found = {}
     for record in records:
         name, trial = f"{record.cell}.{record.block}", record.trial
@@ -139,7 +162,10 @@ def _pictures(folder: Path, document: Document) -> Iterator[Path]:
     folder.mkdir(exist_ok=True)
     for figure in charts_of(document):
         svg = picture(figure)
-        for ending, content in (("svg", svg.encode()), ("png", bytes(vl_convert.svg_to_png(svg, scale=2)))):
+        for ending, content in (
+            ("svg", svg.encode()),
+            ("png", bytes(vl_convert.svg_to_png(svg, scale=2))),
+        ):
             path = folder / f"{figure.name}.{ending}"
             path.write_bytes(content)
             yield path
@@ -148,7 +174,11 @@ def _pictures(folder: Path, document: Document) -> Iterator[Path]:
 
 def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
     """Start, end and number of runs."""
-    moments = [f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (manifest.started_utc, manifest.ended_utc) if moment]
+    moments = [
+        f"{moment:%Y-%m-%d %H:%M:%S}"
+        for moment in (manifest.started_utc, manifest.ended_utc)
+        if moment
+    ]
     bad = sum(run.record.status != "ok" for run in runs)
     text = f"{' to '.join(moments)} UTC"
     text += f"; {len(runs)} runs" if len(runs) > 1 else ""

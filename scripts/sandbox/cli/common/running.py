@@ -10,7 +10,9 @@ from sandbox.stack.stack import Stack, find_stack
 
 
 def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
-    """The stack of a command that may change it; no snapshot of it pauses its servers from now on."""
+    """The stack of a command that may change it; no snapshot of it pauses its servers from now
+    on.
+    """
     stack = find_stack(name, progress, Docker())
     mark_changed(stack.project)
     return _unpaused(stack)
@@ -18,14 +20,18 @@ def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
 
 @contextmanager
 def read_stack(name: str | None, progress: OnEvent) -> Iterator[Stack]:
-    """The stack of a command that does not change it; a snapshot of it waits with its pause until the block ends."""
+    """The stack of a command that does not change it; a snapshot of it waits with its pause until
+    the block ends.
+    """
     with undisturbed(find_stack(name, progress, Docker())) as stack:
         yield stack
 
 
 @contextmanager
 def undisturbed(stack: Stack) -> Iterator[Stack]:
-    """The stack with servers that no snapshot pauses until the block ends, which does not change them."""
+    """The stack with servers that no snapshot pauses until the block ends, which does not change
+    them.
+    """
     with reading(stack.project):
         yield _unpaused(stack)
 

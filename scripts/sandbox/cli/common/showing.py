@@ -16,7 +16,9 @@ from sandbox.report.text import WIDTH
 
 
 def show_document(as_json: bool, data: Any, document: Document, below: Sequence[str] = ()) -> None:
-    """Prints what is said: its data, or its text with some lines below, in colour where a terminal has any."""
+    """Prints what is said: its data, or its text with some lines below, in colour where a terminal
+    has any.
+    """
     lines: list[str] = []
     if not as_json:
         lines = [*document_lines(document), *below]
@@ -24,7 +26,9 @@ def show_document(as_json: bool, data: Any, document: Document, below: Sequence[
 
 
 def show_run(as_json: bool, record: Record, result: Path, document: Document) -> None:
-    """Prints one run of a result's folder: its record, or what is said about it and where the record is."""
+    """Prints one run of a result's folder: its record, or what is said about it and where the
+    record is.
+    """
     if as_json:
         print(record.model_dump_json(indent=2))
         return

@@ -1,4 +1,6 @@
-"""Forced quorum: most members of a cluster are lost for good, and the rest is made its primary component."""
+"""Forced quorum: most members of a cluster are lost for good, and the rest is made its primary
+component.
+"""
 
 from collections.abc import Sequence
 
@@ -12,27 +14,32 @@ from sandbox.stack.protocol import StackNode
 
 _FORCE_LIMIT_S = 60.0
 _STATEMENT_S = 130.0
-"""A server waits 60 s for a membership, newer ones 120 s for a forced one; until then it takes no variable back."""
+"""A server waits 60 s for a membership, newer ones 120 s for a forced one; until then it takes no
+variable back.
+"""
 _ADDRESS = "SELECT @@group_replication_local_address AS address"
 _MEMBERS = "SET GLOBAL group_replication_force_members = "
 _GALERA = (
     "SELECT MAX(IF(variable_name = 'wsrep_cluster_status', variable_value, NULL)) AS component,"
-    " MAX(IF(variable_name = 'wsrep_last_committed', variable_value, NULL)) AS committed"
-    " FROM {schema}.global_status WHERE variable_name IN ('wsrep_cluster_status', 'wsrep_last_committed')"
+    " MAX(IF(variable_name = 'wsrep_last_committed', variable_value, NULL)) AS committed FROM"
+    " {schema}.global_status WHERE variable_name IN ('wsrep_cluster_status',"
+    " 'wsrep_last_committed')"
 )
 _OPTIONS_ARE_VARIABLES = (
     "SELECT COUNT(*) AS found FROM information_schema.plugins"
     " WHERE plugin_name = 'wsrep_provider' AND plugin_status = 'ACTIVE'"
 )
-"""MariaDB from 11.3 on: with this plugin each of the provider's options is a variable, and their list is read-only."""
+"""MariaDB from 11.3 on: with this plugin each of the provider's options is a variable, and their
+list is read-only.
+"""
 _GR = (
     "SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, NULL)), 'OFFLINE') AS state,"
     " COALESCE(2 * SUM(member_state IN ('ONLINE', 'RECOVERING')) > COUNT(*), 0) AS majority"
     " FROM performance_schema.replication_group_members"
 )
 _RECEIVED = (
-    "SELECT GTID_SUBTRACT(CONCAT_WS(',', NULLIF(@@GLOBAL.gtid_executed, ''),"
-    " (SELECT NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
+    "SELECT GTID_SUBTRACT(CONCAT_WS(',', NULLIF(@@GLOBAL.gtid_executed, ''), (SELECT"
+    " NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
     " WHERE channel_name = 'group_replication_applier')), '') AS received"
 )
 """What a member has executed and what it has received, as one set."""
@@ -41,10 +48,13 @@ _RECEIVED = (
 class ForceQuorum(Action):
     """Forces quorum, starting from the most advanced survivor.
 
-    What the lost members alone had is given up. They join again when they return, as after any other absence.
+    What the lost members alone had is given up. They join again when they return, as after any
+    other absence.
     """
 
-    wait_s: float = Field(default=30.0, ge=0, le=600, description="seconds for the survivors to notice the loss")
+    wait_s: float = Field(
+        default=30.0, ge=0, le=600, description="seconds for the survivors to notice the loss"
+    )
 
     @property
     def stop_limit_s(self) -> float:
@@ -57,23 +67,34 @@ class ForceQuorum(Action):
         others = [node for node in operation.members if node.name not in operation.targets]
         survivors = [node for node in others if operation.answers(node)]
         if not survivors:
-            raise ActionRefusedError("no member is left that answers", f"lost: {', '.join(operation.targets)}")
+            raise ActionRefusedError(
+                "no member is left that answers", f"lost: {', '.join(operation.targets)}"
+            )
         primary = _in_galera if operation.topology == "galera" else _in_group
         _expect_no_quorum(operation, self.wait_s)
-        return f"{primary(operation, survivors)} is the primary component's first member, of {names_of(survivors)}"
+        return (
+            f"{primary(operation, survivors)} is the primary component's first member, of"
+            f" {names_of(survivors)}"
+        )
 
 
 def _expect_no_quorum(operation: Operation, limit_s: float = 0.0) -> None:
     """Waits for that. Raises ActionRefusedError where a member still has one at the limit."""
     if not operation.wait_for(lambda: not _of_quorum(operation), limit_s):
         names = ", ".join(_of_quorum(operation))
-        raise ActionRefusedError(f"the cluster has a quorum: {names}", "a second primary component would diverge")
+        raise ActionRefusedError(
+            f"the cluster has a quorum: {names}", "a second primary component would diverge"
+        )
 
 
 def _of_quorum(operation: Operation) -> list[str]:
     """Members that answer and are in a component with a quorum."""
     is_primary = _is_primary if operation.topology == "galera" else _has_majority
-    return [node.name for node in operation.members if operation.answers(node) and is_primary(operation, node)]
+    return [
+        node.name
+        for node in operation.members
+        if operation.answers(node) and is_primary(operation, node)
+    ]
 
 
 def _galera(operation: Operation, node: StackNode) -> dict[str, str]:
@@ -90,7 +111,11 @@ def _in_galera(operation: Operation, survivors: Sequence[StackNode]) -> str:
     first = max(survivors, key=lambda node: int(_galera(operation, node).get("committed") or -1))
     replica = Replica(operation, first)
     variables = replica.run(_OPTIONS_ARE_VARIABLES).get("found") == "1"
-    option = "wsrep_provider_pc_bootstrap = ON" if variables else "wsrep_provider_options = 'pc.bootstrap=YES'"
+    option = (
+        "wsrep_provider_pc_bootstrap = ON"
+        if variables
+        else "wsrep_provider_options = 'pc.bootstrap=YES'"
+    )
     replica.run(f"SET GLOBAL {option}")
     _wait_for_all(operation, survivors)
     return first.name
@@ -102,14 +127,22 @@ def _has_majority(operation: Operation, node: StackNode) -> bool:
 
 
 def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
-    """Members that wait for the lost ones get another membership; those that have given up form the group anew.
+    """Members that wait for the lost ones get another membership; those that have given up form the
+    group anew.
 
-    Source: MySQL's manual, "Handling a Network Partition and Loss of Quorum" and "Restarting a Group".
+    Source: MySQL's manual, "Handling a Network Partition and Loss of Quorum" and "Restarting a
+    Group".
     """
     waiting = [node for node in survivors if _waits(operation, node)]
     able = waiting or list(survivors)
-    # What it has executed, or has received and executes once it starts: nobody may have more than the first.
-    first = max(able, key=lambda node: transactions(Replica(operation, node).run(_RECEIVED).get("received") or ""))
+    # What it has executed, or has received and executes once it starts: nobody may have more than
+    # the first.
+    first = max(
+        able,
+        key=lambda node: transactions(
+            Replica(operation, node).run(_RECEIVED).get("received") or ""
+        ),
+    )
     if not (waiting and _forced(operation, first, waiting)):
         _expect_no_quorum(operation)
         _bootstrap(Replica(operation, first))
@@ -118,7 +151,8 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
 
 
 def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> bool:
-    """Whether the new membership came before the members gave up (group_replication_unreachable_majority_timeout).
+    """Whether the new membership came before the members gave up
+    (group_replication_unreachable_majority_timeout).
 
     The variable is cleared again: while it is set, no member can start group replication.
     """
@@ -130,8 +164,12 @@ def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]
         if _waits(operation, first):
             raise
     finally:
-        operation.wait_for(lambda: _try_to_clear(replica) or not operation.answers(first), _STATEMENT_S)
-    operation.wait_for(lambda: _has_majority(operation, first) or not _waits(operation, first), _FORCE_LIMIT_S)
+        operation.wait_for(
+            lambda: _try_to_clear(replica) or not operation.answers(first), _STATEMENT_S
+        )
+    operation.wait_for(
+        lambda: _has_majority(operation, first) or not _waits(operation, first), _FORCE_LIMIT_S
+    )
     return _has_majority(operation, first)
 
 
@@ -141,7 +179,9 @@ def _waits(operation: Operation, node: StackNode) -> bool:
 
 
 def _try_to_clear(replica: Replica) -> bool:
-    """Whether the server took it; while it starts or stops group replication, as after giving up, it does not."""
+    """Whether the server took it; while it starts or stops group replication, as after giving up,
+    it does not.
+    """
     try:
         replica.run(f"{_MEMBERS}''")
     except MachineError:
@@ -153,7 +193,10 @@ def _bootstrap(replica: Replica) -> None:
     """The forming script beside each other survivor then finds the group and joins it."""
     replica.run("STOP GROUP_REPLICATION", _STATEMENT_S)
     try:
-        replica.run("SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION", _STATEMENT_S)
+        replica.run(
+            "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
+            _STATEMENT_S,
+        )
     finally:
         replica.run("SET GLOBAL group_replication_bootstrap_group = OFF")
 
@@ -162,4 +205,6 @@ def _wait_for_all(operation: Operation, survivors: Sequence[StackNode]) -> None:
     wanted = {node.name for node in survivors}
     if not operation.wait_for(lambda: wanted <= {*_of_quorum(operation)}, _FORCE_LIMIT_S):
         missing = ", ".join(sorted(wanted - {*_of_quorum(operation)}))
-        raise TooLateError(f"no quorum on {missing}", f"within {_FORCE_LIMIT_S:g} s of its being forced")
+        raise TooLateError(
+            f"no quorum on {missing}", f"within {_FORCE_LIMIT_S:g} s of its being forced"
+        )

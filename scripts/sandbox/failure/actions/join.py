@@ -1,4 +1,6 @@
-"""Joining: a node leaves its group in order, and joins it again, with the data that it had or with none."""
+"""Joining: a node leaves its group in order, and joins it again, with the data that it had or with
+none.
+"""
 
 import time
 from contextlib import suppress
@@ -18,14 +20,21 @@ _ANSWER_LIMIT_S = 120.0
 class Join(StoppingAction):
     """A node leaves in order and joins again: with its data, or empty.
 
-    A member without data gets it from another one as its configuration says: by Galera's state transfer, by clone, or
-    from binary logs. A replica without data replicates from the beginning of its source's binary logs.
+    A member without data gets it from another one as its configuration says: by Galera's state
+    transfer, by clone, or from binary logs. A replica without data replicates from the beginning of
+    its source's binary logs.
     """
 
     starts_servers: ClassVar[bool] = True
-    data: Literal["kept", "empty"] = Field(default="kept", description="what it joins with: its data, or nothing")
-    away_s: float = Field(default=10.0, ge=0, le=600, description="seconds between its end and its start")
-    ready_limit_s: float = Field(default=600.0, ge=1, le=3600, description="seconds for it to be ready again")
+    data: Literal["kept", "empty"] = Field(
+        default="kept", description="what it joins with: its data, or nothing"
+    )
+    away_s: float = Field(
+        default=10.0, ge=0, le=600, description="seconds between its end and its start"
+    )
+    ready_limit_s: float = Field(
+        default=600.0, ge=1, le=3600, description="seconds for it to be ready again"
+    )
 
     @property
     def typical_s(self) -> float:
@@ -36,13 +45,16 @@ class Join(StoppingAction):
         nodes = [node for node in operation.servers if node.name in operation.targets]
         if not nodes:
             raise ActionRefusedError(
-                "join has no server to act on", f"its target: {', '.join(operation.targets) or 'none'}"
+                "join has no server to act on",
+                f"its target: {', '.join(operation.targets) or 'none'}",
             )
         if self.data == "empty":
             refuse_the_only_data(operation, nodes)
         before = ready_nodes(operation)
         words = {"kept": "with its data", "empty": "without data"}[self.data]
-        took = [f"{node.name} {words} in {self._join(operation, node, before):.1f} s" for node in nodes]
+        took = [
+            f"{node.name} {words} in {self._join(operation, node, before):.1f} s" for node in nodes
+        ]
         return f"joined again: {', '.join(took)}"
 
     def _join(self, operation: Operation, node: StackNode, before: set[str]) -> float:
@@ -62,7 +74,9 @@ class Join(StoppingAction):
 
 
 def refuse_the_only_data(operation: Operation, nodes: list[StackNode]) -> None:
-    """Raises ActionRefusedError where a new server would not get the data of the group, or nobody would be left."""
+    """Raises ActionRefusedError where a new server would not get the data of the group, or nobody
+    would be left.
+    """
     others = [node for node in operation.members if node not in nodes]
     if operation.topology == "single":
         writer, _ = operation.places()
@@ -70,28 +84,41 @@ def refuse_the_only_data(operation: Operation, nodes: list[StackNode]) -> None:
         others = [writer] if writer else []
     if not any(map(operation.answers, others)):
         names = ", ".join(node.name for node in nodes)
-        raise ActionRefusedError(f"{names} would lose all data of the group", "no other server that has it answers")
+        raise ActionRefusedError(
+            f"{names} would lose all data of the group", "no other server that has it answers"
+        )
 
 
 def _refuse_a_source(nodes: list[StackNode], writer: StackNode | None) -> None:
-    """Whom a new server would follow: the profile's first source has nobody, and the writer would have itself."""
+    """Whom a new server would follow: the profile's first source has nobody, and the writer would
+    have itself.
+    """
     for node in nodes:
         if node.kind != "replica":
-            known = "the profile's first source: a new one follows nobody, and would take writes beside the writer"
+            known = (
+                "the profile's first source: a new one follows nobody, and would take writes beside"
+                " the writer"
+            )
         elif node == writer:
-            known = "the writer: a new one would follow itself, and what no replica has received would be lost"
+            known = (
+                "the writer: a new one would follow itself, and what no replica has received would"
+                " be lost"
+            )
         else:
             continue
         raise ActionRefusedError(f"{node.name} cannot join without data", f"it is {known}")
 
 
 def follow_the_writer(operation: Operation, node: StackNode) -> None:
-    """A new replica begins with the profile's first source; by now another server may be the writer."""
+    """A new replica begins with the profile's first source; by now another server may be the
+    writer.
+    """
     if operation.topology != "single":
         return
     operation.wait_for(lambda: operation.answers(node), _ANSWER_LIMIT_S)
     writer, _ = operation.places()
     replica = Replica(operation, node)
-    with suppress(SandboxError):  # a server that does not answer yet is not ready, which is what is waited for next
+    # A server that does not answer yet is not ready, which is what is waited for next.
+    with suppress(SandboxError):
         if writer is not None and replica.status().source != writer.host:
             replica.follow(writer, replication_password(operation))

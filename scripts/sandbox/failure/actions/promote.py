@@ -18,27 +18,40 @@ _APPLY_LIMIT_S = 30.0
 
 
 class Promote(Action):
-    """Once the writer has not answered for a while, the replica that received most applies it all and takes writes.
+    """Once the writer has not answered for a while, the replica that received most applies it all
+    and takes writes.
 
-    The other replicas then follow it. As Orchestrator and MHA do: by what the network shows, so that a writer which is
-    only cut off keeps taking writes of whoever reaches it.
+    The other replicas then follow it. As Orchestrator and MHA do: by what the network shows, so
+    that a writer which is only cut off keeps taking writes of whoever reaches it.
     """
 
     after_s: float = Field(
-        default=0.0, ge=0, le=60, description="seconds without an answer of the writer before it acts"
+        default=0.0,
+        ge=0,
+        le=60,
+        description="seconds without an answer of the writer before it acts",
     )
 
     def perform(self, operation: Operation) -> str:
-        """Nothing to do in a cluster: one schedule serves all topologies. Refused while the old writer answers."""
+        """Nothing to do in a cluster: one schedule serves all topologies. Refused while the old
+        writer answers.
+        """
         if operation.topology != "single":
             return "nothing to do: a cluster elects its writer itself"
-        old = [node for node in operation.servers if node.name in operation.targets] or operation.members[:1]
+        old = [
+            node for node in operation.servers if node.name in operation.targets
+        ] or operation.members[:1]
         self._wait_until_gone(operation, old)
         others = [node for node in operation.servers if node not in old and operation.answers(node)]
-        # A server that follows nobody is another history: one of its own, or one that was left behind.
-        replicas = [each for each in (Replica(operation, node) for node in others) if each.status().source]
+        # A server that follows nobody is another history: one of its own, or one that was left
+        # behind.
+        replicas = [
+            each for each in (Replica(operation, node) for node in others) if each.status().source
+        ]
         if not replicas:
-            raise ActionRefusedError("there is no replica to promote", f"that answer: {names_of(others)}")
+            raise ActionRefusedError(
+                "there is no replica to promote", f"that answer: {names_of(others)}"
+            )
         with receiving_again(replicas):
             chosen = most_advanced(replicas)
             chosen.become_writer()
@@ -88,7 +101,9 @@ def most_advanced(replicas: Sequence[Replica]) -> Replica:
 
 
 def follow(operation: Operation, source: StackNode, others: Sequence[Replica]) -> None:
-    """Points servers to another source: all that it can. Raises SandboxError where it could not, for the first one."""
+    """Points servers to another source: all that it can. Raises SandboxError where it could not,
+    for the first one.
+    """
     password, failed = replication_password(operation), None
     for each in others:
         try:

@@ -1,4 +1,6 @@
-"""Rejoining: a server that neither writes for its group nor follows it becomes a replica of its writer."""
+"""Rejoining: a server that neither writes for its group nor follows it becomes a replica of its
+writer.
+"""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -17,15 +19,19 @@ class OwnHistoryError(ActionRefusedError):
 
 
 class Rejoin(Action):
-    """Reattaches detached servers, and those whose replication failed, as replicas, keeping their data.
+    """Reattaches detached servers, and those whose replication failed, as replicas, keeping their
+    data.
 
-    Refused where it holds transactions that the writer lacks: they would be lost, or break replication later. It takes
-    no more writes then.
+    Refused where it holds transactions that the writer lacks: they would be lost, or break
+    replication later. It takes no more writes then.
     """
 
     findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (ActionRefusedError,)
     wait_s: float = Field(
-        default=30.0, ge=0, le=600, description="seconds to wait for servers that do not answer yet; then without them"
+        default=30.0,
+        ge=0,
+        le=600,
+        description="seconds to wait for servers that do not answer yet; then without them",
     )
 
     def perform(self, operation: Operation) -> str:
@@ -35,12 +41,22 @@ class Rejoin(Action):
         operation.wait_for(lambda: all(map(operation.answers, operation.servers)), self.wait_s)
         writer, _ = operation.places()
         if writer is None:
-            raise ActionRefusedError("there is no writer to rejoin", "a group needs one server that takes writes")
-        others = [node for node in operation.servers if node.name != writer.name and operation.answers(node)]
+            raise ActionRefusedError(
+                "there is no writer to rejoin", "a group needs one server that takes writes"
+            )
+        others = [
+            node
+            for node in operation.servers
+            if node.name != writer.name and operation.answers(node)
+        ]
         apart = _all_apart([Replica(operation, node) for node in others], others, writer)
         for each in apart:
             each.become_read_only()  # else it could take another write once it was compared
-        extra = {each.name: beyond for each in apart if (beyond := Replica(operation, writer).lacks(each.held()))}
+        extra = {
+            each.name: beyond
+            for each in apart
+            if (beyond := Replica(operation, writer).lacks(each.held()))
+        }
         able = [each for each in apart if each.name not in extra]
         password = replication_password(operation) if able else ""
         for each in able:
@@ -48,9 +64,15 @@ class Rejoin(Action):
         for each in able:
             self._check(operation, each)
         if extra:
-            text = "; ".join(f"{name} holds what {writer.name} lacks: {beyond}" for name, beyond in extra.items())
+            text = "; ".join(
+                f"{name} holds what {writer.name} lacks: {beyond}" for name, beyond in extra.items()
+            )
             raise OwnHistoryError(text, "it must be rebuilt")
-        return f"rejoined: {', '.join(each.name for each in able)}" if able else "every server is in its place"
+        return (
+            f"rejoined: {', '.join(each.name for each in able)}"
+            if able
+            else "every server is in its place"
+        )
 
     def _check(self, operation: Operation, replica: Replica) -> None:
         """MariaDB finds out at the source whether the histories are one."""
@@ -63,15 +85,21 @@ class Rejoin(Action):
         status = replica.status()
         if status.has_failed:
             replica.forget_source()
-            raise ActionRefusedError(f"{replica.name} cannot follow: {status.error}", "its history is not the writer's")
+            raise ActionRefusedError(
+                f"{replica.name} cannot follow: {status.error}", "its history is not the writer's"
+            )
         if status.error:
-            raise ActionRefusedError(f"{replica.name} does not follow yet: {status.error}", "it tries again by itself")
+            raise ActionRefusedError(
+                f"{replica.name} does not follow yet: {status.error}", "it tries again by itself"
+            )
         if not status.is_receiving:
             known = f"no answer of its source within {_START_LIMIT_S:g} s; it tries again by itself"
             raise ActionRefusedError(f"{replica.name} does not follow yet", known)
 
 
-def _all_apart(replicas: Sequence[Replica], nodes: Sequence[StackNode], writer: StackNode) -> list[Replica]:
+def _all_apart(
+    replicas: Sequence[Replica], nodes: Sequence[StackNode], writer: StackNode
+) -> list[Replica]:
     """Those that are apart, and those that follow one of them."""
     apart = [each for each in replicas if _is_apart(each, writer)]
     lost = {node.host for node in nodes if node.name in {each.name for each in apart}}
@@ -79,6 +107,12 @@ def _all_apart(replicas: Sequence[Replica], nodes: Sequence[StackNode], writer: 
 
 
 def _is_apart(replica: Replica, writer: StackNode) -> bool:
-    """Whether it follows nobody, failed to, or waits for another source than the writer, such as one that is lost."""
+    """Whether it follows nobody, failed to, or waits for another source than the writer, such as
+    one that is lost.
+    """
     status = replica.status()
-    return not status.source or status.has_failed or (status.source != writer.host and not status.is_receiving)
+    return (
+        not status.source
+        or status.has_failed
+        or (status.source != writer.host and not status.is_receiving)
+    )

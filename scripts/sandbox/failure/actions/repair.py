@@ -1,4 +1,6 @@
-"""Repair: every server that does not come back by itself is restarted, rejoined or given a copy of another's data."""
+"""Repair: every server that does not come back by itself is restarted, rejoined or given a copy of
+another's data.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +12,11 @@ from pydantic import Field
 
 from sandbox.core.errors import MachineError
 from sandbox.failure.action import ActionRefusedError, Operation, StoppingAction, TooLateError
-from sandbox.failure.actions.common.replication import LOAD_CLONE_PLUGIN, Replica, replication_password
+from sandbox.failure.actions.common.replication import (
+    LOAD_CLONE_PLUGIN,
+    Replica,
+    replication_password,
+)
 from sandbox.failure.actions.rejoin import OwnHistoryError, Rejoin
 from sandbox.profile.images import at_least
 from sandbox.stack.client_python import end_stream
@@ -32,8 +38,12 @@ def copy_data(operation: Operation, donor: StackNode, recipient: StackNode) -> N
     argv = ["bash", "-c", _SCRIPT, "bash", donor.host, str(donor.port)]
     answer = operation.stack.run(recipient.name, argv, timeout_s=_COPY_S)
     if answer.code:
-        raise ActionRefusedError(f"{recipient.name} has no copy of {donor.name}'s data", answer.last_error)
-    Replica(operation, recipient).follow(donor, replication_password(operation), answer.stdout.strip())
+        raise ActionRefusedError(
+            f"{recipient.name} has no copy of {donor.name}'s data", answer.last_error
+        )
+    Replica(operation, recipient).follow(
+        donor, replication_password(operation), answer.stdout.strip()
+    )
 
 
 _WHAT_IS_DONE = {
@@ -49,18 +59,24 @@ _CLONE_S = 600.0
 _IN_ITS_WAY = ("ERROR 3663", "ERROR 1290", "ERROR 3875")
 """Group replication is starting or stopping, or has just made the server read-only again."""
 _ENDS_THE_SERVER = ("ERROR 3707", "ERROR 2013")
-"""The clone is there, and the server starts anew; without a supervisor it ends (ER_RESTART_SERVER_FAILED)."""
+"""The clone is there, and the server starts anew; without a supervisor it ends
+(ER_RESTART_SERVER_FAILED).
+"""
 
 
 class Repair(StoppingAction):
-    """Brings back every server that does not return by itself: evicted, in no group any more, detached, stopped.
+    """Brings back every server that does not return by itself: evicted, in no group any more,
+    detached, stopped.
 
-    It is restarted, or follows the writer again, or is given a copy of the writer's data where its own differs.
+    It is restarted, or follows the writer again, or is given a copy of the writer's data where its
+    own differs.
     """
 
     starts_servers: ClassVar[bool] = True
     findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (ActionRefusedError,)
-    ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for it to be back again")
+    ready_limit_s: float = Field(
+        default=300.0, ge=1, le=3600, description="seconds for it to be back again"
+    )
 
     @property
     def typical_s(self) -> float:
@@ -68,7 +84,10 @@ class Repair(StoppingAction):
 
     def perform(self, operation: Operation) -> str:
         """Nothing to do is no failure."""
-        return "; ".join(self.repaired(operation, lambda _: None)) or "every server comes back by itself"
+        return (
+            "; ".join(self.repaired(operation, lambda _: None))
+            or "every server comes back by itself"
+        )
 
     def repaired(self, operation: Operation, say: Callable[[str], None]) -> list[str]:
         """What was done, one sentence a server. ``say``: hears what begins."""
@@ -89,7 +108,9 @@ class Repair(StoppingAction):
         return self._rebuilt(operation, node, state)
 
     def _restarted(self, operation: Operation, node: StackNode, state: ServerStatus) -> str:
-        """A member joins its cluster when it starts; with no data where it does not come back with its own."""
+        """A member joins its cluster when it starts; with no data where it does not come back with
+        its own.
+        """
         self._start_anew(operation, node, empty=False)
         if self._is_back(operation, node):
             return f"{node.name} was {state.word}: restarted"
@@ -100,7 +121,9 @@ class Repair(StoppingAction):
         return f"{node.name} was {state.word}: given a full state transfer (SST)"
 
     def _rejoined(self, operation: Operation, node: StackNode, state: ServerStatus) -> str:
-        """One whose history is not the writer's is given a copy of the writer's data: what it alone has is given up."""
+        """One whose history is not the writer's is given a copy of the writer's data: what it alone
+        has is given up.
+        """
         writer, _ = operation.places()
         replica = Replica(operation, node)
         if writer is None:
@@ -115,18 +138,24 @@ class Repair(StoppingAction):
                 raise
             except OwnHistoryError as own:
                 return self._rebuilt(operation, node, state, own.what)
-            except ActionRefusedError:  # MariaDB finds out at the writer, which does not report what it lacks
+            except (
+                ActionRefusedError
+            ):  # MariaDB finds out at the writer, which does not report what it lacks
                 return self._rebuilt(operation, node, state, f"what {node.name} alone holds")
             if replica.status().source:
                 replica.start()
         self._expect_back(operation, node)
         return f"{node.name} was {state.word}: it follows {writer.name if writer else ''}"
 
-    def _rebuilt(self, operation: Operation, node: StackNode, state: ServerStatus, given_up: str = "") -> str:
+    def _rebuilt(
+        self, operation: Operation, node: StackNode, state: ServerStatus, given_up: str = ""
+    ) -> str:
         """A copy of the writer's data instead of its own."""
         donor, _ = operation.places()
         if donor is None or donor.name == node.name:
-            _refuse(node, state, "no other server of its group takes writes, whose data it could get")
+            _refuse(
+                node, state, "no other server of its group takes writes, whose data it could get"
+            )
         elif node.family == "mariadb":
             copy_data(operation, donor, node)
             way = f"its data is a copy of {donor.name}'s"
@@ -137,10 +166,17 @@ class Repair(StoppingAction):
         lost = f"; given up: {given_up}" if given_up else ""
         return f"{node.name} was {state.word}: {way}{lost}"
 
-    def _clone(self, operation: Operation, donor: StackNode, node: StackNode, state: ServerStatus) -> None:
+    def _clone(
+        self, operation: Operation, donor: StackNode, node: StackNode, state: ServerStatus
+    ) -> None:
         recipient = Replica(operation, node)
         if not at_least(recipient.version, _CLONE_SINCE):
-            _refuse(node, state, f"MySQL has its clone plugin from {_CLONE_SINCE} on, and this is {recipient.version}")
+            _refuse(
+                node,
+                state,
+                f"MySQL has its clone plugin from {_CLONE_SINCE} on, and this is"
+                f" {recipient.version}",
+            )
         Replica(operation, donor).run(LOAD_CLONE_PLUGIN)
         began_s = time.monotonic()
         clone(operation, donor, recipient)
@@ -159,7 +195,9 @@ class Repair(StoppingAction):
             control.start()
 
     def _is_back(self, operation: Operation, node: StackNode) -> bool:
-        """Whether it serves again; not before it is known to have failed again, or the limit is over."""
+        """Whether it serves again; not before it is known to have failed again, or the limit is
+        over.
+        """
         began_s = time.monotonic()
 
         def settled() -> bool:
@@ -167,7 +205,11 @@ class Repair(StoppingAction):
             if state is None or state.word == "down":
                 return True
             is_lost = state.is_final and state.needs_repair
-            return is_lost or not state.repair or (state.needs_repair and time.monotonic() - began_s > self.grace_s)
+            return (
+                is_lost
+                or not state.repair
+                or (state.needs_repair and time.monotonic() - began_s > self.grace_s)
+            )
 
         operation.wait_for(settled, self.ready_limit_s, 1.0)
         state = _state(operation, node)
@@ -176,11 +218,14 @@ class Repair(StoppingAction):
     def _expect_back(self, operation: Operation, node: StackNode) -> None:
         if not self._is_back(operation, node):
             state = _state(operation, node)
-            raise TooLateError(f"{node.name} is not back", state.text if state else "it does not answer")
+            raise TooLateError(
+                f"{node.name} is not back", state.text if state else "it does not answer"
+            )
 
 
 def repair_servers(stack: RunningStack, say: Callable[[str], None]) -> list[str]:
-    """Repairs every group of a stack; what was done. ``say``: hears what begins, since it takes a while.
+    """Repairs every group of a stack; what was done. ``say``: hears what begins, since it takes a
+    while.
 
     Raises SandboxError where a server cannot be brought back.
     """
@@ -209,10 +254,10 @@ def clone(operation: Operation, donor: StackNode, recipient: Replica) -> None:
     """
     is_member = recipient.node.topology == "gr"
     statements = (
-        f"{'STOP GROUP_REPLICATION; ' if is_member else ''}"
-        f"SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF; {LOAD_CLONE_PLUGIN};"
-        f" SET GLOBAL clone_valid_donor_list = '{donor.host}:{donor.port}';"
-        f" CLONE INSTANCE FROM 'root'@'{donor.host}':{donor.port} IDENTIFIED BY '{_root_password(operation)}'"
+        f"{'STOP GROUP_REPLICATION; ' if is_member else ''}SET GLOBAL super_read_only = OFF; SET"
+        f" GLOBAL read_only = OFF; {LOAD_CLONE_PLUGIN}; SET GLOBAL clone_valid_donor_list ="
+        f" '{donor.host}:{donor.port}'; CLONE INSTANCE FROM 'root'@'{donor.host}':{donor.port}"
+        f" IDENTIFIED BY '{_root_password(operation)}'"
     )
 
     def is_done() -> bool:
@@ -227,15 +272,19 @@ def clone(operation: Operation, donor: StackNode, recipient: Replica) -> None:
 
     with forming_held(operation, recipient.name) if is_member else nullcontext():
         if not operation.wait_for(is_done, _STATEMENT_S, 1.0):
-            raise TooLateError(f"{recipient.name} takes no copy", f"its group replication moves for {_STATEMENT_S:g} s")
+            raise TooLateError(
+                f"{recipient.name} takes no copy",
+                f"its group replication moves for {_STATEMENT_S:g} s",
+            )
 
 
 @contextmanager
 def forming_held(operation: Operation, node: str) -> Iterator[None]:
-    """Keeps a member's forming script from starting group replication, by a lock of a session of its own.
+    """Keeps a member's forming script from starting group replication, by a lock of a session of
+    its own.
 
-    A start or a stop that is under way comes to its end. Between two attempts the lock must stay: the script of a
-    member that fails again and again is never idle for long.
+    A start or a stop that is under way comes to its end. Between two attempts the lock must stay:
+    the script of a member that fails again and again is never idle for long.
     """
     argv = ["mysql", "--defaults-file=/sandbox/client.cnf", "-N", "-B", "--unbuffered"]
     session = operation.stack.stream(node, argv)
@@ -258,7 +307,9 @@ def _has_started_since(server: Replica, began_s: float) -> bool:
 
 def _root_password(operation: Operation) -> str:
     """Of every server; it goes into statements on standard input only."""
-    answer = operation.stack.run(operation.client, ["sed", "-n", "s/^password = //p", "/sandbox/root.cnf"])
+    answer = operation.stack.run(
+        operation.client, ["sed", "-n", "s/^password = //p", "/sandbox/root.cnf"]
+    )
     if answer.code or not answer.stdout.strip():
         known = answer.last_error or "it is in /sandbox/root.cnf of the client node"
         raise MachineError("the password of root cannot be read", known, "try: make ps")

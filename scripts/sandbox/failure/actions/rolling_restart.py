@@ -1,4 +1,6 @@
-"""Rolling restart: every server is stopped and started in turn, the writer last, and the group is whole in between."""
+"""Rolling restart: every server is stopped and started in turn, the writer last, and the group is
+whole in between.
+"""
 
 from typing import ClassVar
 
@@ -13,12 +15,14 @@ from sandbox.stack.protocol import StackNode
 class RollingRestart(StoppingAction):
     """Each server gets its graceful stop; the next one follows when all are ready again.
 
-    With asynchronous replication a replica takes the writer's place before that is stopped, as in a rolling upgrade;
-    a writer that no replica can replace restarts where it is.
+    With asynchronous replication a replica takes the writer's place before that is stopped, as in a
+    rolling upgrade; a writer that no replica can replace restarts where it is.
     """
 
     starts_servers: ClassVar[bool] = True
-    ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for the group to be ready again")
+    ready_limit_s: float = Field(
+        default=300.0, ge=1, le=3600, description="seconds for the group to be ready again"
+    )
 
     @property
     def typical_s(self) -> float:

@@ -1,4 +1,6 @@
-"""Planned switchover: another server becomes the writer while every server is well, and no transaction is lost."""
+"""Planned switchover: another server becomes the writer while every server is well, and no
+transaction is lost.
+"""
 
 from collections.abc import Sequence
 
@@ -17,16 +19,22 @@ _SWITCH_LIMIT_S = 60.0
 class Switchover(Action):
     """Another server becomes the writer, once it has all that the old one has written.
 
-    Group Replication elects the chosen secondary. With asynchronous replication the writer stops taking writes, a
-    replica applies what it had written and takes its place, and all others follow it, the old writer too.
+    Group Replication elects the chosen secondary. With asynchronous replication the writer stops
+    taking writes, a replica applies what it had written and takes its place, and all others follow
+    it, the old writer too.
     """
 
     def perform(self, operation: Operation) -> str:
-        """Refused for Galera, whose members all take writes: which one gets them is the proxy's choice."""
+        """Refused for Galera, whose members all take writes: which one gets them is the proxy's
+        choice.
+        """
         if operation.topology == "galera":
-            raise ActionRefusedError("every member of the cluster takes writes", "its proxy chooses who gets them")
+            raise ActionRefusedError(
+                "every member of the cluster takes writes", "its proxy chooses who gets them"
+            )
         writer, readers = operation.places()
-        if operation.topology == "gr":  # an asynchronous replica behind the group is no member of it
+        # An asynchronous replica behind the group is no member of it.
+        if operation.topology == "gr":
             readers = [node for node in readers if node.kind == "database"]
         if writer is None or not readers:
             known = f"writer now: {writer.name if writer else 'none'}; readers: {names_of(readers)}"
@@ -34,15 +42,21 @@ class Switchover(Action):
         switched = self._in_group if operation.topology == "gr" else self._in_replication
         return f"{switched(operation, writer, readers)} is the writer, instead of {writer.name}"
 
-    def _in_group(self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]) -> str:
-        """Source: MySQL's manual, "Changing the Primary"; running transactions on the old one end first."""
+    def _in_group(
+        self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]
+    ) -> str:
+        """Source: MySQL's manual, "Changing the Primary"; running transactions on the old one end
+        first.
+        """
         chosen = readers[0]
         identity = Replica(operation, chosen).run("SELECT @@server_uuid AS id")["id"]
         statement = f"SELECT group_replication_set_as_primary('{identity}') AS done"
         Replica(operation, writer).run(statement, _SWITCH_LIMIT_S)
         return chosen.name
 
-    def _in_replication(self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]) -> str:
+    def _in_replication(
+        self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]
+    ) -> str:
         old, replicas = Replica(operation, writer), [Replica(operation, node) for node in readers]
         chosen = max(replicas, key=lambda each: transactions(each.held()))
         try:
@@ -61,12 +75,20 @@ class Switchover(Action):
 
 
 def _undo(operation: Operation, old: Replica, chosen: Replica, error: SandboxError) -> None:
-    """The old writer takes writes again, unless the chosen one may do so too: that must answer, and be read-only."""
+    """The old writer takes writes again, unless the chosen one may do so too: that must answer, and
+    be read-only.
+    """
     try:
         writable = chosen.takes_writes()
     except SandboxError as silent:
-        what = f"{error.what}; {old.name} stays read-only, since {chosen.name} may have become the writer"
-        step = f"try: make restart{name_option(operation.stack.name)} NODE={old.name}   (it then asks the others)"
+        what = (
+            f"{error.what}; {old.name} stays read-only, since {chosen.name} may have become the"
+            " writer"
+        )
+        step = (
+            f"try: make restart{name_option(operation.stack.name)} NODE={old.name}   (it then asks"
+            " the others)"
+        )
         raise MachineError(what, f"{error.known}; {silent.what}", step) from error
     if not writable:
         old.become_writable()
@@ -75,7 +97,8 @@ def _undo(operation: Operation, old: Replica, chosen: Replica, error: SandboxErr
 
 
 def move_writer(operation: Operation, node: StackNode) -> None:
-    """Before this server is stopped: if it is the writer and a replica follows it by GTID, that takes its place.
+    """Before this server is stopped: if it is the writer and a replica follows it by GTID, that
+    takes its place.
 
     A cluster elects another writer by itself.
     """

@@ -11,7 +11,9 @@ from sandbox.stack.protocol import NodeControl
 class ByHand(Fault):
     """An operator breaks and heals it, in whatever way: this tool does nothing but measure."""
 
-    kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "proxy", "manager", "external"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset(
+        {"database", "replica", "proxy", "manager", "external"}
+    )
     ending: ClassVar[Ending] = "ends the container"
 
     def inject(self, node: NodeControl, scene: Scene) -> None:

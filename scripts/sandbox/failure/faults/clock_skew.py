@@ -12,7 +12,8 @@ from sandbox.failure.faults.common.node import answer, has_processes, inside
 from sandbox.stack.control import asking
 from sandbox.stack.protocol import NodeControl
 
-# Source: libfaketime 0.9.10, README, 4a (FAKETIME_TIMESTAMP_FILE) and 4d: a sign and seconds; no file, no offset.
+# Source: libfaketime 0.9.10, README, 4a (FAKETIME_TIMESTAMP_FILE) and 4d: a sign and seconds; no
+# file, no offset.
 _OFFSET = "/run/sandbox-clock/offset"
 _SETTING = SETTING_OF["faketime"]
 _NO_SUCH_QUESTION = 2  # exit status of /sandbox/probe
@@ -29,27 +30,38 @@ class ClockSkew(Fault):
     needs: ClassVar[frozenset[Ability]] = frozenset({"faketime"})
     heals_inside: ClassVar[bool] = True
     skew_s: float = Field(
-        default=60.0, ge=-86_400, le=86_400, description="seconds by which it is ahead; negative: behind"
+        default=60.0,
+        ge=-86_400,
+        le=86_400,
+        description="seconds by which it is ahead; negative: behind",
     )
 
     @field_validator("skew_s")
     @classmethod
     def _can_be_measured(cls, skew_s: float) -> float:
         if abs(skew_s) < 2 * _TOLERANCE_S:
-            raise PydanticCustomError("too_small", "at least 1 s ahead or behind is expected: less cannot be measured")
+            raise PydanticCustomError(
+                "too_small", "at least 1 s ahead or behind is expected: less cannot be measured"
+            )
         return skew_s
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         result = answer(node, f"sh /sandbox/probe proof-{_SETTING}")
         proof = result.stdout.strip()
         if result.code == _NO_SUCH_QUESTION:
-            raise _skipped(f"{node.name} has the clock of its host", f"it is not started with the setting {_SETTING}")
+            raise _skipped(
+                f"{node.name} has the clock of its host",
+                f"it is not started with the setting {_SETTING}",
+            )
         if proof != "preloaded":
-            raise _skipped(f"the server of {node.name} takes no other clock", proof or result.last_error)
+            raise _skipped(
+                f"the server of {node.name} takes no other clock", proof or result.last_error
+            )
         return {}
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
-        script = f"echo {self.skew_s:+} >{_OFFSET}.new && mv {_OFFSET}.new {_OFFSET}"  # never read half written
+        # Never read half written.
+        script = f"echo {self.skew_s:+} >{_OFFSET}.new && mv {_OFFSET}.new {_OFFSET}"
         inside(node, script, f"setting the clock of {node.name}")
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
@@ -65,7 +77,11 @@ class ClockSkew(Fault):
             return result.last_error or f"exit code {result.code}"
         server_us, host_s = result.stdout.split()
         ahead_s = int(server_us) / 1e6 - float(host_s)
-        return None if abs(ahead_s - self.skew_s) <= _TOLERANCE_S else f"its clock is {ahead_s:+.3f} s from the host's"
+        return (
+            None
+            if abs(ahead_s - self.skew_s) <= _TOLERANCE_S
+            else f"its clock is {ahead_s:+.3f} s from the host's"
+        )
 
 
 def _skipped(reason: str, known: str) -> SandboxError:

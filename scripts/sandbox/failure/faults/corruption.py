@@ -31,31 +31,41 @@ def reading(path: str, offset: int) -> str:
     return f"""\
 [ -e {shlex.quote(path)} ] || {{ echo 'there is no such file' >&2; exit 1; }}
 dd if={shlex.quote(path)} bs=1 skip={offset} count=4 2>/dev/null | LC_ALL=C bash -c {shlex.quote(_TO_DIGITS)}
-"""
+"""  # noqa: E501
 
 
 def writing(path: str, offset: int, digits: str) -> str:
     """The script that replaces bytes of a file by those given in hexadecimal."""
     octal = "".join(f"\\{byte:03o}" for byte in bytes.fromhex(digits))
     file = shlex.quote(path)
-    return f"[ -e {file} ] && printf '{octal}' | dd of={file} bs=1 seek={offset} conv=notrunc,fsync\n"
+    return (
+        f"[ -e {file} ] && printf '{octal}' | dd of={file} bs=1 seek={offset} conv=notrunc,fsync\n"
+    )
 
 
 def read_bytes(node: NodeControl, path: str, offset: int) -> str:
-    """Four bytes of a file in hexadecimal; fewer at its end. Raises SandboxError (exit 4) where it does not exist."""
+    """Four bytes of a file in hexadecimal; fewer at its end. Raises SandboxError (exit 4) where it
+    does not exist.
+    """
     return inside(node, reading(path, offset), f"reading {path}").strip()
 
 
 def write_bytes(node: NodeControl, path: str, offset: int, digits: str) -> None:
-    """Replaces bytes of a file by those given in hexadecimal, and reads them back. Raises SandboxError (exit 4)."""
+    """Replaces bytes of a file by those given in hexadecimal, and reads them back. Raises
+    SandboxError (exit 4).
+    """
     inside(node, writing(path, offset, digits), f"writing to {path}")
     found = read_bytes(node, path, offset)
     if found != digits:
-        raise MachineError(f"{path} cannot be changed", f"{found} instead of {digits} at {offset}", "try: make ps")
+        raise MachineError(
+            f"{path} cannot be changed", f"{found} instead of {digits} at {offset}", "try: make ps"
+        )
 
 
-_PAGE_NUMBER = 4  # offset in a page; its checksum covers it, and it never changes: what is restored is right, always
-# A page written lately may be in memory only; a server without room for changed pages writes them all.
+# Offset in a page; its checksum covers it, and it never changes: what is restored is right, always.
+_PAGE_NUMBER = 4
+# A page written lately may be in memory only; a server without room for changed pages writes them
+# all.
 _WRITE_BACK = """\
 SET @full = @@GLOBAL.innodb_max_dirty_pages_pct, @low = @@GLOBAL.innodb_max_dirty_pages_pct_lwm;
 SET GLOBAL innodb_max_dirty_pages_pct = 0; DO SLEEP(1);
@@ -64,14 +74,20 @@ SET GLOBAL innodb_max_dirty_pages_pct = @full; SET GLOBAL innodb_max_dirty_pages
 
 
 class Corruption(Fault):
-    """A page of a table is damaged while the server is down: reads of it fail, and the server may end or not start."""
+    """A page of a table is damaged while the server is down: reads of it fail, and the server may
+    end or not start.
+    """
 
     ending: ClassVar[Ending] = "ends the container"
     heals_inside: ClassVar[bool] = True
     file: str = Field(
-        default="sandbox/ledger", pattern=r"^[\w$@#-]+/[\w$@#-]+$", description="table, as schema/table on disk"
+        default="sandbox/ledger",
+        pattern=r"^[\w$@#-]+/[\w$@#-]+$",
+        description="table, as schema/table on disk",
     )
-    page: int = Field(default=4, ge=1, le=2**31, description="number of the page; 3 or 4 is an index's first")
+    page: int = Field(
+        default=4, ge=1, le=2**31, description="number of the page; 3 or 4 is an index's first"
+    )
     page_bytes: int = Field(default=16384, ge=4096, le=65536, description="innodb_page_size")
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
@@ -79,7 +95,10 @@ class Corruption(Fault):
             inside(node, asking(_WRITE_BACK), f"writing back the pages of {node.name}")
         found = self._read(node)
         if found != self._intact:
-            known = f"its number there is {found or 'absent'}: not written yet, or another innodb_page_size"
+            known = (
+                f"its number there is {found or 'absent'}: not written yet, or another"
+                " innodb_page_size"
+            )
             step = "try: make fault FAULT=corruption OPTIONS=page=3"
             raise MachineError(f"{self._path} has no page {self.page}", known, step)
         return {"file": self._path, "offset": str(self._offset), "bytes": found}
@@ -99,7 +118,9 @@ class Corruption(Fault):
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
         path, offset, intact = before["file"], int(before["offset"]), before["bytes"]
-        if node.state() == "gone" or (is_up(node) and server_lives(node) and read_bytes(node, path, offset) == intact):
+        if node.state() == "gone" or (
+            is_up(node) and server_lives(node) and read_bytes(node, path, offset) == intact
+        ):
             return
         start_without_server(node)
         write_bytes(node, path, offset, intact)

@@ -7,7 +7,15 @@ from pydantic import Field
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.failure.fault import SETTLE_S, Ability, Ending, Fault, Scene, soon
-from sandbox.failure.faults.common.node import DATA, answer, has_ended, inside, is_up, server_lives, wait_for_end
+from sandbox.failure.faults.common.node import (
+    DATA,
+    answer,
+    has_ended,
+    inside,
+    is_up,
+    server_lives,
+    wait_for_end,
+)
 from sandbox.failure.faults.common.own_disk import refuse_shared_disk
 from sandbox.stack.protocol import NodeControl
 
@@ -16,12 +24,15 @@ _PROBE = f"{DATA}/.sandbox-write"
 _FILL_S = 600.0
 _NO_ROOM = "No space left"
 _RETRY_S = 75.0
-"""MySQL and MariaDB try a write that had no room again after 60 s (mysys, MY_WAIT_FOR_USER_TO_FIX_PANIC)."""
+"""MySQL and MariaDB try a write that had no room again after 60 s (mysys,
+MY_WAIT_FOR_USER_TO_FIX_PANIC).
+"""
 _PAUSE_S = 0.5
 # Nothing of it is replicated, and a read-only server does it, too.
 _WRITING = "FLUSH LOCAL ENGINE LOGS; FLUSH LOCAL BINARY LOGS"
-# What handles a crash of the server (signal 6, bit 5) is gone after its first use (SA_RESETHAND), which then writes a
-# stack trace for up to a second, while other sessions go on. Source: proc(5), status.
+# What handles a crash of the server (signal 6, bit 5) is gone after its first use (SA_RESETHAND),
+# which then writes a stack trace for up to a second, while other sessions go on. Source: proc(5),
+# status.
 _CRASHING = """\
 read -r pid </sandbox/server.pid && caught=$(grep SigCgt "/proc/$pid/status") || exit
 [ $((0x${caught##*[!0-9a-f]} & 0x20)) -ne 0 ] || echo crashing
@@ -35,7 +46,9 @@ class DiskFull(Fault):
     ending: ClassVar[Ending] = "ends the container"
     heals_inside: ClassVar[bool] = True
     outlasts_heal: ClassVar[bool] = True
-    leave_bytes: int = Field(default=0, ge=0, le=1024**3, description="bytes that stay free, for root")
+    leave_bytes: int = Field(
+        default=0, ge=0, le=1024**3, description="bytes that stay free, for root"
+    )
 
     def longest_s(self) -> float:
         return _FILL_S
@@ -67,7 +80,9 @@ class DiskFull(Fault):
 
 
 def filling(leave_bytes: int) -> str:
-    """The script that fills the data directory's file system but for some bytes; quickly where fallocate(1) exists."""
+    """The script that fills the data directory's file system but for some bytes; quickly where
+    fallocate(1) exists.
+    """
     return f"""\
 size() {{ wc -c <{_BALLAST}; }}
 : >{_BALLAST} || exit
@@ -78,20 +93,23 @@ answer=$(LC_ALL=C dd if=/dev/zero bs=1048576 2>&1 >>{_BALLAST})
 case $answer in *'{_NO_ROOM}'*) ;; *) echo "$answer" >&2; rm {_BALLAST}; exit 1 ;; esac
 [ "$(size)" -gt {leave_bytes} ] || {{ echo 'fewer than {leave_bytes} bytes were free' >&2; rm {_BALLAST}; exit 1; }}
 dd if=/dev/null of={_BALLAST} bs=1 seek=$(($(size) - {leave_bytes})) 2>/dev/null
-"""
+"""  # noqa: E501
 
 
 def trying(size: int) -> str:
-    """The script that prints a word where so many bytes more can be written, and removes them again."""
+    """The script that prints a word where so many bytes more can be written, and removes them
+    again.
+    """
     return f"""\
 answer=$(LC_ALL=C dd if=/dev/zero of={_PROBE} bs=65536 count={-(-size // 65536)} conv=fsync 2>&1) && echo written
 rm -f {_PROBE}
 case $answer in *'{_NO_ROOM}'* | *copied*) ;; *) echo "$answer" >&2; exit 1 ;; esac
-"""
+"""  # noqa: E501
 
 
 def _unsettled(node: NodeControl) -> str | None:
-    """What shows that a write from before the heal may still hold the server up, or end it; None once neither can.
+    """What shows that a write from before the heal may still hold the server up, or end it; None
+    once neither can.
 
     The write that is asked for waits behind that one, and fails where the server ends for it.
     """
@@ -114,7 +132,8 @@ def _unsettled(node: NodeControl) -> str | None:
 def _remaining(node: NodeControl) -> str | None:
     """Removes the ballast, which may have ended the server: then its container starts again.
 
-    Not before: an entrypoint that gives each file to the server's user fails where one vanishes meanwhile.
+    Not before: an entrypoint that gives each file to the server's user fails where one vanishes
+    meanwhile.
     """
     removing, ended = f"rm -f {_BALLAST} {_PROBE}", has_ended(node)
     result = node.in_volumes(removing) if ended else answer(node, removing)

@@ -6,13 +6,23 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.failure.fault import Ending, Fault, Scene, soon
-from sandbox.failure.faults.common.node import NODES, SERVERS, has_ended, is_up, listens, missing_end, wait_for_end
+from sandbox.failure.faults.common.node import (
+    NODES,
+    SERVERS,
+    has_ended,
+    is_up,
+    listens,
+    missing_end,
+    wait_for_end,
+)
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 
 class Graceful(Fault):
-    """The server shuts down in order: it ends its connections, leaves its cluster, and its address vanishes."""
+    """The server shuts down in order: it ends its connections, leaves its cluster, and its address
+    vanishes.
+    """
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     ending: ClassVar[Ending] = "ends the container"
@@ -29,9 +39,11 @@ class Graceful(Fault):
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
         if is_up(node):
-            soon(lambda: None if _is_ending(node) else "not yet")  # the signal may still be on its way
+            # The signal may still be on its way.
+            soon(lambda: None if _is_ending(node) else "not yet")
         if node.kind in SERVERS:
-            wait_for_end(node, self.grace_s)  # the engine ends it, whatever became of the command that asked for it
+            # The engine ends it, whatever became of the command that asked for it.
+            wait_for_end(node, self.grace_s)
         if has_ended(node):
             node.start()
 

@@ -7,17 +7,27 @@ from pydantic import Field
 
 from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import Fault, Scene, soon
-from sandbox.failure.faults.common.node import NODES, SERVERS, is_up, process_state, server_lives, signal_server
+from sandbox.failure.faults.common.node import (
+    NODES,
+    SERVERS,
+    is_up,
+    process_state,
+    server_lives,
+    signal_server,
+)
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 
 class Hang(Fault):
-    """The node freezes; connections stay open, the kernel still accepts new ones, and nothing answers."""
+    """The node freezes; connections stay open, the kernel still accepts new ones, and nothing
+    answers.
+    """
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     what: Literal["container", "server"] = Field(
-        default="container", description="what stops: every process of the container, or the server alone"
+        default="container",
+        description="what stops: every process of the container, or the server alone",
     )
 
     def befalls_host(self) -> bool:
@@ -26,7 +36,11 @@ class Hang(Fault):
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         if self.what == "server" and node.kind not in SERVERS:
             known = f"{node.name} is a {node.kind}: only its container can"
-            raise SandboxError("what=server stops a database server", known, "try: make fault FAULT=hang TARGET=proxy")
+            raise SandboxError(
+                "what=server stops a database server",
+                known,
+                "try: make fault FAULT=hang TARGET=proxy",
+            )
         return {}
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)

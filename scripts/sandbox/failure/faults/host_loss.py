@@ -28,7 +28,8 @@ class HostLoss(Fault):
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
         put(node, _CHAIN, ["-j DROP"])
-        node.signal("KILL")  # the helper keeps the namespace and its rules: no packet leaves it afterwards either
+        # The helper keeps the namespace and its rules: no packet leaves it afterwards either.
+        node.signal("KILL")
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
         return soon(lambda: missing_end(node))

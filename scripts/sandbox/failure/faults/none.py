@@ -11,7 +11,9 @@ from sandbox.stack.protocol import NodeControl
 class NoFault(Fault):
     """It does nothing: a control, which shows what a trial measures while every node is well."""
 
-    kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "proxy", "manager", "external"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset(
+        {"database", "replica", "proxy", "manager", "external"}
+    )
 
     def inject(self, node: NodeControl, scene: Scene) -> None:
         pass

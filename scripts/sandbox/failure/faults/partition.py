@@ -6,7 +6,9 @@ from sandbox.failure.faults.common.firewall import CHAIN, Severance
 
 
 class Partition(Severance):
-    """Packets between it and the chosen peers vanish: connections hang without an error, all others work."""
+    """Packets between it and the chosen peers vanish: connections hang without an error, all others
+    work.
+    """
 
     chain: ClassVar[str] = f"{CHAIN}-PARTITION"
 

@@ -6,13 +6,22 @@ from typing import ClassVar
 from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import Ability, Ending, Fault, Scene, soon
 from sandbox.failure.faults.common.firewall import CHAIN, clear, putting
-from sandbox.failure.faults.common.node import DATA, SERVERS, answer, beside_disk, has_ended, is_up, missing_end
+from sandbox.failure.faults.common.node import (
+    DATA,
+    SERVERS,
+    answer,
+    beside_disk,
+    has_ended,
+    is_up,
+    missing_end,
+)
 from sandbox.failure.faults.common.own_disk import refuse_powered_disk
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 _CHAIN = f"{CHAIN}-POWER"
-# Source: Linux, EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: one number. Flag 2: not even the journal is flushed.
+# Source: Linux, EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: one number. Flag 2: not even the journal
+# is flushed.
 _SHUT_DOWN = """\
 python3 -IS -c '
 import errno, fcntl, os, struct, sys
@@ -30,7 +39,9 @@ _TRY = f"LC_ALL=C cp /dev/null {DATA}/.sandbox-write && rm {DATA}/.sandbox-write
 
 
 class PowerLoss(Fault):
-    """The node loses power: it vanishes like a lost host, and its disk has only what was flushed."""
+    """The node loses power: it vanishes like a lost host, and its disk has only what was
+    flushed.
+    """
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"iptables", "own-disk"})
     kinds: ClassVar[frozenset[Kind]] = SERVERS | {"manager"}
@@ -41,7 +52,9 @@ class PowerLoss(Fault):
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         refuse_powered_disk(node)
-        beside_disk(node, "iptables -w -S >/dev/null && python3 -c ''", f"reaching the disk of {node.name}")
+        beside_disk(
+            node, "iptables -w -S >/dev/null && python3 -c ''", f"reaching the disk of {node.name}"
+        )
         return {}
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
@@ -50,13 +63,19 @@ class PowerLoss(Fault):
             cut += _SHUT_DOWN  # in one script: between the two, the server flushes on
         beside_disk(node, cut, f"cutting the power of {node.name}")
         _kill(node)
-        node.release()  # the engine unmounts only what no container uses; the rules stay while the processes end
+        # The engine unmounts only what no container uses; the rules stay while the processes end.
+        node.release()
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
         return soon(lambda: missing_end(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
-        if node.kind in SERVERS and is_up(node) and "Input/output error" in answer(node, _TRY).stderr:  # halfway
+        # halfway.
+        if (
+            node.kind in SERVERS
+            and is_up(node)
+            and "Input/output error" in answer(node, _TRY).stderr
+        ):
             _kill(node)
             soon(lambda: missing_end(node))
         clear(node, _CHAIN)

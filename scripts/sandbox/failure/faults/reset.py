@@ -6,7 +6,9 @@ from sandbox.failure.faults.common.firewall import CHAIN, Severance
 
 
 class Reset(Severance):
-    """TCP between it and the chosen peers is refused at once (RST): open connections break, new ones fail."""
+    """TCP between it and the chosen peers is refused at once (RST): open connections break, new
+    ones fail.
+    """
 
     chain: ClassVar[str] = f"{CHAIN}-RESET"
     refuses: ClassVar[bool] = True

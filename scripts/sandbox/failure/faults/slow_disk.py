@@ -15,13 +15,18 @@ _TOO_SLOW = 124  # exit status of timeout(1)
 
 
 class SlowDisk(Fault):
-    """Its disk writes slowly: commits and flushes take longer, and a cluster waits for it (flow control)."""
+    """Its disk writes slowly: commits and flushes take longer, and a cluster waits for it (flow
+    control).
+    """
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"write-limit"})
     heals_inside: ClassVar[bool] = True
     lives_in_container: ClassVar[bool] = True
     bytes_per_s: int = Field(
-        default=1024 * 1024, ge=64 * 1024, le=100 * 1024 * 1024, description="bytes written in a second, at most"
+        default=1024 * 1024,
+        ge=64 * 1024,
+        le=100 * 1024 * 1024,
+        description="bytes written in a second, at most",
     )
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
@@ -37,7 +42,8 @@ class SlowDisk(Fault):
 
     def _missing(self, node: NodeControl) -> str | None:
         """A write that the limit makes last longer than half of what it allows."""
-        size = max(_LEAST_PROBE, self.bytes_per_s // 2)  # the kernel lets 0.1 s of writes through at once
+        # The kernel lets 0.1 s of writes through at once.
+        size = max(_LEAST_PROBE, self.bytes_per_s // 2)
         half_s = size / self.bytes_per_s / 2
         try:
             code = node.execute(writing(size, half_s), half_s + 20).code
@@ -45,11 +51,17 @@ class SlowDisk(Fault):
             return None
         if code == _TOO_SLOW:
             return None
-        return f"a write of {size} bytes fails ({code})" if code else f"{size} bytes are written in {half_s:g} s"
+        return (
+            f"a write of {size} bytes fails ({code})"
+            if code
+            else f"{size} bytes are written in {half_s:g} s"
+        )
 
 
 def writing(size: int, limit_s: float) -> str:
-    """The script that writes and removes a file in the data directory; exit status 124 where that lasts longer."""
+    """The script that writes and removes a file in the data directory; exit status 124 where that
+    lasts longer.
+    """
     return f"""\
 probe() {{
   timeout {limit_s:.3f} dd if=/dev/zero of={_FILE} bs=65536 count={-(-size // 65536)} "$@" 2>/dev/null
@@ -59,4 +71,4 @@ code=$?
 case $code in 0 | {_TOO_SLOW}) ;; *) probe conv=fsync; code=$? ;; esac
 rm -f {_FILE}
 exit $code
-"""
+"""  # noqa: E501

@@ -14,7 +14,9 @@ from sandbox.stack.protocol import NodeControl
 
 
 class SlowNode(Fault):
-    """It has little processor time: it answers, but late; checks with short time-outs may give it up."""
+    """It has little processor time: it answers, but late; checks with short time-outs may give it
+    up.
+    """
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     same_before: ClassVar[bool] = True

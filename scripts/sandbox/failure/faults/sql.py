@@ -22,7 +22,9 @@ _KILLED = 137  # exit status of a command whose container has ended
 
 
 class SqlFault(Fault):
-    """The server carries out a statement, as root (external: as its user): such as SHUTDOWN, SET GLOBAL."""
+    """The server carries out a statement, as root (external: as its user): such as SHUTDOWN, SET
+    GLOBAL.
+    """
 
     kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "external"})
     ending: ClassVar[Ending] = "ends the container"
@@ -43,14 +45,17 @@ class SqlFault(Fault):
         return None
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
-        wait_for_end(node, SHUTDOWN_LIMIT_S)  # SHUTDOWN returns at once, and its server ends later, or starts anew
+        # SHUTDOWN returns at once, and its server ends later, or starts anew.
+        wait_for_end(node, SHUTDOWN_LIMIT_S)
         if has_ended(node):  # what a statement has set went with the server
             revive(node)
         elif self.heal_statement and (is_up(node) or node.kind == "external"):
             self._mend(node, self.heal_statement)
 
     def _mend(self, node: NodeControl, statement: str) -> None:
-        """An external server may still be starting: nothing but asking again shows when it answers."""
+        """An external server may still be starting: nothing but asking again shows when it
+        answers.
+        """
 
         def look() -> str | None:
             result = self._ask(node, statement)
@@ -66,7 +71,9 @@ class SqlFault(Fault):
             return node.ask(statement, self.timeout_s)
         except TimeoutError as problem:
             known = f"no answer within {self.timeout_s:g} s; timeout_s allows more"
-            raise MachineError(f"the statement on {node.name} does not end", known, "try: make ps") from problem
+            raise MachineError(
+                f"the statement on {node.name} does not end", known, "try: make ps"
+            ) from problem
 
 
 def _has_lost_connection(result: ExecResult) -> bool:
@@ -81,4 +88,6 @@ def _error_number(result: ExecResult) -> int | None:
 
 def _refused(node: NodeControl, result: ExecResult) -> MachineError:
     known = result.last_error or f"exit code {result.code}"
-    return MachineError(f"{node.name} refuses the statement", known, f"try: make sql NODE={node.name}")
+    return MachineError(
+        f"{node.name} refuses the statement", known, f"try: make sql NODE={node.name}"
+    )

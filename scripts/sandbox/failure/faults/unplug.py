@@ -10,7 +10,9 @@ from sandbox.stack.protocol import NodeControl
 
 
 class Unplug(Fault):
-    """The node loses the network: connections hang without RST; plugged in again, it may have another address."""
+    """The node loses the network: connections hang without RST; plugged in again, it may have
+    another address.
+    """
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     holds_device: ClassVar[bool] = True
@@ -22,7 +24,9 @@ class Unplug(Fault):
         node.disconnect()
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
-        return soon(lambda: f"it still has the address {address}" if (address := node.address()) else None)
+        return soon(
+            lambda: f"it still has the address {address}" if (address := node.address()) else None
+        )
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
         if node.state() != "gone":

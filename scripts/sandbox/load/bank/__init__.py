@@ -1,4 +1,6 @@
-"""Transfers between accounts and reads of all of them: the total never changes, unless isolation fails."""
+"""Transfers between accounts and reads of all of them: the total never changes, unless isolation
+fails.
+"""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,6 @@
-"""Runs in the client node: transfers that read two balances and write what they computed; reads of all accounts."""
+"""Runs in the client node: transfers that read two balances and write what they computed; reads of
+all accounts.
+"""
 
 import json
 import random
@@ -30,7 +32,10 @@ class BankTransactions:
             return self.all_reads()
         with self._guard:
             self._last_transfer += 1
-            return [["w", each, [self._last_transfer, None]] for each in dice.sample(range(self._accounts), 2)]
+            return [
+                ["w", each, [self._last_transfer, None]]
+                for each in dice.sample(range(self._accounts), 2)
+            ]
 
     def carry_out(self, link: history.NodeLink, ops: history.Ops) -> history.Ops:
         """Reads account by account, as a report that takes several queries does."""
@@ -39,7 +44,9 @@ class BankTransactions:
         before = [self._read(link, account) for _, account, _ in ops]
         amount = 1 + ops[0][2][0] % LARGEST
         done: history.Ops = []
-        for (_, account, (version, _)), (balance, replaced), change in zip(ops, before, (-amount, amount), strict=True):
+        for (_, account, (version, _)), (balance, replaced), change in zip(
+            ops, before, (-amount, amount), strict=True
+        ):
             link.execute("writes", WRITE, (balance + change, version, account))
             done.append(["w", account, [version, replaced]])
         return done

@@ -1,4 +1,6 @@
-"""A load that records a history of its transactions in the client node, and what the history shows."""
+"""A load that records a history of its transactions in the client node, and what the history
+shows.
+"""
 
 import json
 import time
@@ -56,7 +58,10 @@ class HistoryLoad(Workload):
     """Beginning of the names of its tables."""
     placement: Literal["writer", "all"] = Field(
         default="writer",
-        description="writer: all threads at the entry point; all: each at the next server, where it writes if it may",
+        description=(
+            "writer: all threads at the entry point; all: each at the next server, where it writes"
+            " if it may"
+        ),
     )
     isolation: Literal["server", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"] = Field(
         default="server", description="level of the sessions; server: as the server is configured"
@@ -106,17 +111,28 @@ class HistoryLoad(Workload):
 
     def programs(self) -> dict[str, str]:
         """Name → text of what runs in the client node."""
-        shared = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in SHARED}
-        return {**shared, self._program: files(type(self).__module__).joinpath(self._program).read_text("utf-8")}
+        shared = {
+            name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in SHARED
+        }
+        return {
+            **shared,
+            self._program: files(type(self).__module__).joinpath(self._program).read_text("utf-8"),
+        }
 
     @property
     def _program(self) -> str:
         return f"in_client_{type(self).__module__.rpartition('.')[2]}.py"
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
-        """Runs the program; then judges the history, which stays beside the log of the measured load."""
+        """Runs the program; then judges the history, which stays beside the log of the measured
+        load.
+        """
         seconds = session.parameters.seconds_of(phase)
-        argv = ("python3", f"{folder_of(self.programs())}/{self._program}", json.dumps(self._request(session, phase)))
+        argv = (
+            "python3",
+            f"{folder_of(self.programs())}/{self._program}",
+            json.dumps(self._request(session, phase)),
+        )
         output, history = HistoryOutput(phase), list[str]()
 
         def read(line: str) -> None:
@@ -126,16 +142,30 @@ class HistoryLoad(Workload):
                 session.on_event(second)
 
         limit_s = seconds + AGREE_LIMIT_S
-        code = run_load(session.stack, session.client, argv, limit_s, log, read, lambda line: not _is_event(line))
+        code = run_load(
+            session.stack,
+            session.client,
+            argv,
+            limit_s,
+            log,
+            read,
+            lambda line: not _is_event(line),
+        )
         if phase == "measure":
-            log.with_name(HISTORY).write_text("".join(f"{line}\n" for line in history), encoding="utf-8")
+            log.with_name(HISTORY).write_text(
+                "".join(f"{line}\n" for line in history), encoding="utf-8"
+            )
         outcome = Outcome(argv, output.metrics(), output.failure(code))
         if phase == "warm-up" or outcome.failure or output.servers is None:
             return outcome
         return self._judged(outcome, session, history, output.servers)
 
     def _judged(
-        self, outcome: Outcome, session: Session, history: list[str], servers: Mapping[str, Mapping[str, str]]
+        self,
+        outcome: Outcome,
+        session: Session,
+        history: list[str],
+        servers: Mapping[str, Mapping[str, str]],
     ) -> Outcome:
         found = self.anomalies(read_history(history))
         topologies = {server.name: server.topology or "single" for server in _servers(session)}
@@ -145,7 +175,11 @@ class HistoryLoad(Workload):
 
     def _spread(self, session: Session) -> bool:
         """Whether reads may go to another node than writes; of a proxy it is not known."""
-        anywhere = self.placement == "all" or bool(session.entry.others) or session.entry.node != session.writer.node
+        anywhere = (
+            self.placement == "all"
+            or bool(session.entry.others)
+            or session.entry.node != session.writer.node
+        )
         return anywhere and len(_servers(session)) > 1
 
     def _request(self, session: Session, phase: Phase) -> dict[str, Any]:

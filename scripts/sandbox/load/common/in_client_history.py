@@ -1,7 +1,8 @@
-"""Runs in the client node: transactions on several connections, recorded as a history, and the nodes' state in the end.
+"""Runs in the client node: transactions on several connections, recorded as a history, and the
+nodes' state in the end.
 
-The request is the first argument. Standard output: events as Elle reads them, each beginning with its index, and
-between them seconds, errors and the summary as `engine.lua` prints them.
+The request is the first argument. Standard output: events as Elle reads them, each beginning with
+its index, and between them seconds, errors and the summary as `engine.lua` prints them.
 """
 
 import json
@@ -88,8 +89,16 @@ class Recorder:
     def event(self, type_: str, process: int, node: str, value: Ops, **more: Any) -> None:
         """One event: before the first statement is sent, or after the last answer has come."""
         with self._guard:
-            event = {"index": self._index, "time_ns": time.monotonic_ns(), "type": type_, "f": "txn"}
-            self._out.write(json.dumps({**event, "process": process, "node": node, "value": value, **more}) + "\n")
+            event = {
+                "index": self._index,
+                "time_ns": time.monotonic_ns(),
+                "type": type_,
+                "f": "txn",
+            }
+            self._out.write(
+                json.dumps({**event, "process": process, "node": node, "value": value, **more})
+                + "\n"
+            )
             self._index += 1
 
     def sent(self, kind: str) -> None:
@@ -119,35 +128,50 @@ class Recorder:
             tally, self.second = self.second, Tally()
             self._print(
                 {
-                    "second": second, "threads": self._threads, "transactions": tally.transactions,
-                    "p95_us": tally.p95_us(), "conflicts": tally.conflicts, "errors": tally.errors.total(),
+                    "second": second,
+                    "threads": self._threads,
+                    "transactions": tally.transactions,
+                    "p95_us": tally.p95_us(),
+                    "conflicts": tally.conflicts,
+                    "errors": tally.errors.total(),
                     **_statements(tally.statements),
                 }
-            )  # fmt: skip
+            )
 
     def statements(self) -> Counter[str]:
         """How many have been sent so far, by kind."""
         with self._guard:
             return self.whole.statements.copy()
 
-    def summarize(self, seconds: float, loaded: Counter[str], servers: dict[str, dict[str, str]]) -> None:
+    def summarize(
+        self, seconds: float, loaded: Counter[str], servers: dict[str, dict[str, str]]
+    ) -> None:
         """The figures of the whole load, and the variables of its sessions.
 
-        ``loaded``: the statements of these seconds; all others, such as the last reads, are ``beside`` the load.
+        ``loaded``: the statements of these seconds; all others, such as the last reads, are
+        ``beside`` the load.
         """
         tally = self.whole
-        kinds = {name: {**each, "counts": sorted(each["counts"].items())} for name, each in tally.kinds.items()}
+        kinds = {
+            name: {**each, "counts": sorted(each["counts"].items())}
+            for name, each in tally.kinds.items()
+        }
         with self._guard:
             self._print(
                 {
                     "summary": {
-                        "seconds": seconds, "connections": self.connections, "conflicts": tally.conflicts,
-                        "errors": tally.errors, "background": [], "kinds": kinds, **_statements(loaded),
+                        "seconds": seconds,
+                        "connections": self.connections,
+                        "conflicts": tally.conflicts,
+                        "errors": tally.errors,
+                        "background": [],
+                        "kinds": kinds,
+                        **_statements(loaded),
                         "beside": (tally.statements - loaded).total(),
                     },
                     "servers": servers,
                 }
-            )  # fmt: skip
+            )
 
     def _print(self, line: dict[str, Any]) -> None:
         self._out.write(json.dumps(line) + "\n")
@@ -177,14 +201,19 @@ class NodeLink:
         )
         self.execute("others", f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}")
         if request["isolation"]:
-            self.execute("others", f"SET SESSION TRANSACTION ISOLATION LEVEL {request['isolation'].replace('-', ' ')}")
+            self.execute(
+                "others",
+                f"SET SESSION TRANSACTION ISOLATION LEVEL {request['isolation'].replace('-', ' ')}",
+            )
         names = ", ".join(f"'{name}'" for name in VARIABLES)
         rows = self.execute("others", f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})")
         self.variables = {str(name): str(value) for name, value in rows}
         ((read_only,),) = self.execute("others", "SELECT @@global.read_only")
         self.read_only = read_only not in (0, "0", "OFF")
 
-    def execute(self, kind: str, statement: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
+    def execute(
+        self, kind: str, statement: str, values: Sequence[Any] = ()
+    ) -> Sequence[Sequence[Any]]:
         """Rows of one statement. ``kind``: reads, writes or others."""
         self._recorder.sent(kind)
         with self._connection.cursor() as cursor:
@@ -196,7 +225,9 @@ class NodeLink:
         self._connection.close()
 
 
-def transact(link: NodeLink, recorder: Recorder, process: int, transactions: Transactions, meant: Ops) -> str:
+def transact(
+    link: NodeLink, recorder: Recorder, process: int, transactions: Transactions, meant: Ops
+) -> str:
     """One transaction; returns ``ok``, ``fail`` (rolled back) or ``info`` (unknown).
 
     Raises the error of a server that is not expected under contention, once it is recorded.
@@ -223,22 +254,33 @@ def transact(link: NodeLink, recorder: Recorder, process: int, transactions: Tra
     return "ok"
 
 
-def work(link: NodeLink, recorder: Recorder, number: int, request: dict[str, Any], transactions: Transactions) -> None:
+def work(
+    link: NodeLink,
+    recorder: Recorder,
+    number: int,
+    request: dict[str, Any],
+    transactions: Transactions,
+) -> None:
     """Transaction after transaction of one thread, until the time is over or its server fails.
 
-    A process of unknown outcome may still take effect, so another one takes its place (Jepsen's rule).
+    A process of unknown outcome may still take effect, so another one takes its place (Jepsen's
+    rule).
     """
-    dice, process = random.Random(request["seed"] * 10_000 + number), number  # noqa: S311  (a load, no secret)
+    dice = random.Random(request["seed"] * 10_000 + number)  # noqa: S311
+    process = number
     while time.monotonic() < request["deadline_s"]:
         try:
-            outcome = transact(link, recorder, process, transactions, transactions.draw(dice, link.read_only))
+            outcome = transact(
+                link, recorder, process, transactions, transactions.draw(dice, link.read_only)
+            )
         except (pymysql.MySQLError, OSError):
             return
         process += request["threads"] if outcome == "info" else 0
 
 
 def agreed(links: Sequence[NodeLink], transactions: Transactions) -> list[Ops]:
-    """The state of each node, once all have the same; else what they have once none has changed for a while.
+    """The state of each node, once all have the same; else what they have once none has changed for
+    a while.
 
     A replica that is only late goes on changing.
     """
@@ -262,7 +304,10 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
     """The whole load. Raises the error of a server that cannot be asked."""
     recorder = Recorder(out, request["threads"])
     nodes = request["nodes"]
-    links = [NodeLink(nodes[number % len(nodes)], request, recorder) for number in range(request["threads"])]
+    links = [
+        NodeLink(nodes[number % len(nodes)], request, recorder)
+        for number in range(request["threads"])
+    ]
     began_s, before = time.monotonic(), recorder.statements()
     request = {**request, "deadline_s": began_s + request["seconds"]}
     workers = [
@@ -278,9 +323,15 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
         worker.join()
     seconds, loaded = time.monotonic() - began_s, recorder.statements() - before
     # Reads of a snapshot lock nothing, and cannot be in the way of what is still being applied.
-    ends = [NodeLink(node, {**request, "isolation": "REPEATABLE-READ"}, recorder) for node in request["servers"]]
-    first_process = 10 * recorder.whole.transactions + request["threads"]  # none that the load has used
-    for process, (link, state) in enumerate(zip(ends, agreed(ends, transactions), strict=True), first_process):
+    ends = [
+        NodeLink(node, {**request, "isolation": "REPEATABLE-READ"}, recorder)
+        for node in request["servers"]
+    ]
+    # None that the load has used.
+    first_process = 10 * recorder.whole.transactions + request["threads"]
+    for process, (link, state) in enumerate(
+        zip(ends, agreed(ends, transactions), strict=True), first_process
+    ):
         recorder.event("invoke", process, link.node, transactions.all_reads(), final=True)
         recorder.event("ok", process, link.node, state, final=True)
     recorder.summarize(seconds, loaded, {link.node: link.variables for link in links})

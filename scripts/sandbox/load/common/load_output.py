@@ -1,4 +1,6 @@
-"""Reads the output of a load; that of `engine.lua`: JSON lines of seconds, errors and the summary. Pure."""
+"""Reads the output of a load; that of `engine.lua`: JSON lines of seconds, errors and the summary.
+Pure.
+"""
 
 import json
 import statistics
@@ -14,7 +16,9 @@ from sandbox.stack.client_python import OVERTIME_S, TIMED_OUT
 _SUB_BUCKET_BITS = 7
 
 PRECISION_PERCENT = 100 / (1 << _SUB_BUCKET_BITS)
-"""Relative precision of a latency: a bucket is exact below 256 µs; then there are 128 for each doubling."""
+"""Relative precision of a latency: a bucket is exact below 256 µs; then there are 128 for each
+doubling.
+"""
 
 RESOLUTION_MS = 0.001
 """Buckets hold whole microseconds."""
@@ -28,7 +32,9 @@ class LoadOutput(ABC):
         self.tps: list[float] = []
         """Of each second."""
         self.goes_on = False
-        """Whether it went on at other members after it had lost one: those errors are no failure of it."""
+        """Whether it went on at other members after it had lost one: those errors are no failure of
+        it.
+        """
         self.last_foreign: str | None = None
         """The last line that was not the script's own: sysbench's message when it fails."""
 
@@ -65,15 +71,20 @@ class LoadOutput(ABC):
         return base.model_copy(update=self.figures())
 
 
-def rates(transactions: int, queries: int, reads: float, writes: float, seconds: float) -> dict[str, float]:
-    """What a phase of ``seconds`` did, and how much of it in a second, by the names of `Metrics`."""
+def rates(
+    transactions: int, queries: int, reads: float, writes: float, seconds: float
+) -> dict[str, float]:
+    """What a phase of ``seconds`` did, and how much of it in a second, by the names of
+    `Metrics`.
+    """
     done = {"tps": transactions, "qps": queries, "reads_per_s": reads, "writes_per_s": writes}
     per_second = {name: round(number / seconds, 2) for name, number in done.items()}
     return {**per_second, "transactions": transactions, "queries": queries, "measured_s": seconds}
 
 
 def percentile(buckets: Iterable[tuple[float, int]], percent: float) -> float | None:
-    """Value at or below which ``percent`` of the events lie (nearest rank, as sysbench counts); None without events.
+    """Value at or below which ``percent`` of the events lie (nearest rank, as sysbench counts);
+    None without events.
 
     ``buckets``: (upper value, events), in ascending order.
     """
@@ -94,9 +105,13 @@ def upper_us(bucket: int) -> int:
 
 
 class Histogram:
-    """Latencies in buckets whose width grows with the value, as HdrHistogram has them; sum and maximum are exact."""
+    """Latencies in buckets whose width grows with the value, as HdrHistogram has them; sum and
+    maximum are exact.
+    """
 
-    def __init__(self, counts: Iterable[tuple[int, int]] = (), sum_us: int = 0, max_us: int = 0) -> None:
+    def __init__(
+        self, counts: Iterable[tuple[int, int]] = (), sum_us: int = 0, max_us: int = 0
+    ) -> None:
         self.counts = Counter({int(bucket): int(count) for bucket, count in counts})
         self.sum_us, self.max_us = sum_us, max_us
 
@@ -113,15 +128,24 @@ class Histogram:
 
     def percentile_us(self, percent: float) -> float | None:
         """Value at or below which ``percent`` of the values lie, µs; None without values."""
-        found = percentile(((upper_us(bucket), count) for bucket, count in sorted(self.counts.items())), percent)
+        found = percentile(
+            ((upper_us(bucket), count) for bucket, count in sorted(self.counts.items())), percent
+        )
         return None if found is None else min(found, self.max_us)
 
     def latencies(self) -> dict[str, float | None]:
         """Average, percentiles and maximum by the names of `Metrics`, ms; None without values."""
         count = self.count
         figures = {f"p{percent}": self.percentile_us(percent) for percent in (50, 95, 99)}
-        figures = {"avg": self.sum_us / count if count else None, **figures, "max": self.max_us if count else None}
-        return {f"latency_{name}_ms": None if us is None else round(us / 1000, 3) for name, us in figures.items()}
+        figures = {
+            "avg": self.sum_us / count if count else None,
+            **figures,
+            "max": self.max_us if count else None,
+        }
+        return {
+            f"latency_{name}_ms": None if us is None else round(us / 1000, 3)
+            for name, us in figures.items()
+        }
 
 
 def parse_line(line: str) -> dict[str, Any] | None:
@@ -171,11 +195,18 @@ class EngineOutput(LoadOutput):
         self.tps.append(parsed["transactions"])
         reads, writes = parsed["reads"], parsed["writes"]
         return Second(
-            phase=self.phase, second=parsed["second"], threads=parsed["threads"], tps=parsed["transactions"],
-            qps=reads + writes + parsed["others"], reads_per_s=reads, writes_per_s=writes,
+            phase=self.phase,
+            second=parsed["second"],
+            threads=parsed["threads"],
+            tps=parsed["transactions"],
+            qps=reads + writes + parsed["others"],
+            reads_per_s=reads,
+            writes_per_s=writes,
             p95_ms=None if parsed["p95_us"] is None else parsed["p95_us"] / 1000,
-            conflicts_per_s=sum(parsed["conflicts"].values()), reconnects_per_s=0, errors=self.errors,
-        )  # fmt: skip
+            conflicts_per_s=sum(parsed["conflicts"].values()),
+            reconnects_per_s=0,
+            errors=self.errors,
+        )
 
     def errors_by_code(self) -> dict[str, int]:
         """As the summary has them."""
@@ -206,10 +237,15 @@ class EngineOutput(LoadOutput):
             "conflicts": sum(summary["conflicts"].values()),
             "conflicts_by_code": summary["conflicts"],
             "reconnects": 0,
-            "by_kind": {name: _of_kind(each, seconds, name in summary["background"]) for name, each in kinds.items()},
+            "by_kind": {
+                name: _of_kind(each, seconds, name in summary["background"])
+                for name, each in kinds.items()
+            },
         }
 
 
 def _of_kind(histogram: Histogram, seconds: float, background: bool) -> KindMetrics:
     tps = round(histogram.count / seconds, 2)
-    return KindMetrics(transactions=histogram.count, tps=tps, background=background, **histogram.latencies())
+    return KindMetrics(
+        transactions=histogram.count, tps=tps, background=background, **histogram.latencies()
+    )

@@ -1,4 +1,6 @@
-"""A load of our own: the Lua of its folder, run by sysbench in the client node; `engine.lua` counts."""
+"""A load of our own: the Lua of its folder, run by sysbench in the client node; `engine.lua`
+counts.
+"""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -19,7 +21,9 @@ SHARED = ("engine.lua", "mysql.lua")
 
 
 class LuaLoad(SysbenchLoad):
-    """A workload whose folder has a ``load.lua``: transactions, and the commands that make its data."""
+    """A workload whose folder has a ``load.lua``: transactions, and the commands that make its
+    data.
+    """
 
     commands: ClassVar[tuple[str, ...]] = ("create",)
     output: ClassVar[type[LoadOutput]] = EngineOutput
@@ -39,10 +43,18 @@ class LuaLoad(SysbenchLoad):
         return self.options()
 
     def scripts(self) -> dict[str, str]:
-        """Path → text of what runs in the client node: the Lua of its folder, the engine and the connection."""
-        own = [file for file in files(type(self).__module__).iterdir() if file.name.endswith(".lua")]
-        texts = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in SHARED}
-        return texts | {f"{self._folder}/{file.name}": file.read_text(encoding="utf-8") for file in own}
+        """Path → text of what runs in the client node: the Lua of its folder, the engine and the
+        connection.
+        """
+        own = [
+            file for file in files(type(self).__module__).iterdir() if file.name.endswith(".lua")
+        ]
+        texts = {
+            name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in SHARED
+        }
+        return texts | {
+            f"{self._folder}/{file.name}": file.read_text(encoding="utf-8") for file in own
+        }
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
         """Ships the scripts to the client node first."""

@@ -1,4 +1,6 @@
-"""Finds the workloads: files and folders of the package, profiles that configure one, and the user's own files."""
+"""Finds the workloads: files and folders of the package, profiles that configure one, and the
+user's own files.
+"""
 
 import importlib
 from collections.abc import Mapping
@@ -84,14 +86,18 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
 
 
 def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
-    """One workload by name, reading no other profile. Raises SandboxError (exit 2) for an unknown name."""
+    """One workload by name, reading no other profile. Raises SandboxError (exit 2) for an unknown
+    name.
+    """
     path = yaml_files(profiles).get(name)
     if path:
         return _from_profile(path)
     found = find_workloads(profiles)
     if name not in found:
         known = did_you_mean(name, found)
-        raise SandboxError(f"there is no workload '{name}'", known, "try: make bench WORKLOAD=<name>")
+        raise SandboxError(
+            f"there is no workload '{name}'", known, "try: make bench WORKLOAD=<name>"
+        )
     return found[name]
 
 
@@ -104,7 +110,9 @@ def resolve_workload(word: str, options: Mapping[str, OptionValue] | None = None
         named = _own(word)
     elif "/" in word:
         known = "a workload of your own ends in .lua (sysbench) or .sql (statements with weights)"
-        raise SandboxError(f"WORKLOAD={word} is not valid", known, "try: make bench WORKLOAD=path/to/mine.sql")
+        raise SandboxError(
+            f"WORKLOAD={word} is not valid", known, "try: make bench WORKLOAD=path/to/mine.sql"
+        )
     else:
         named = find_workload(word, WORKLOADS)
     return replace(named, workload=named.workload.with_options(options)) if options else named
@@ -112,21 +120,28 @@ def resolve_workload(word: str, options: Mapping[str, OptionValue] | None = None
 
 @cache
 def _own(path: str) -> NamedWorkload:
-    """Read once: a matrix keeps running the file it started with, whatever happens to it meanwhile."""
+    """Read once: a matrix keeps running the file it started with, whatever happens to it
+    meanwhile.
+    """
     file = read_user_file(path, "WORKLOAD")
     assert file is not None  # noqa: S101  (a path was given)
     return own_workload(path, file)
 
 
 def own_workload(path: str, file: UserFile) -> NamedWorkload:
-    """The workload of a file; ``path`` as the user typed it. Raises SandboxError (exit 2) for an invalid file.
+    """The workload of a file; ``path`` as the user typed it. Raises SandboxError (exit 2) for an
+    invalid file.
 
     It is named after the file, so that the record identifies it, whatever folder it is in.
     """
     if path.endswith(".lua"):
-        return NamedWorkload(file.name, "the user's own sysbench script", script_of(file.name, file.content), file)
+        return NamedWorkload(
+            file.name, "the user's own sysbench script", script_of(file.name, file.content), file
+        )
     parse_statements(file.content, path)
-    return NamedWorkload(file.name, "the user's own statements", Statements(text=file.content), file)
+    return NamedWorkload(
+        file.name, "the user's own statements", Statements(text=file.content), file
+    )
 
 
 def _from_profile(path: Path) -> NamedWorkload:

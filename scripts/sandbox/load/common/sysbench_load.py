@@ -1,4 +1,6 @@
-"""A load that sysbench runs in the client node: its command, its data, its phases. A subclass names the script."""
+"""A load that sysbench runs in the client node: its command, its data, its phases. A subclass names
+the script.
+"""
 
 import re
 import threading
@@ -13,20 +15,32 @@ from sandbox.core.errors import SandboxError
 from sandbox.core.plugin_options import OptionValue
 from sandbox.load.common import prepared
 from sandbox.load.common.load_output import LoadOutput
-from sandbox.load.common.workload import MemberChange, Outcome, Phase, Progress, Session, Workload, WorkloadError
+from sandbox.load.common.workload import (
+    MemberChange,
+    Outcome,
+    Phase,
+    Progress,
+    Session,
+    Workload,
+    WorkloadError,
+)
 from sandbox.record.record import Absence, PreparationRecord
 from sandbox.stack.client_python import run_load
 from sandbox.stack.protocol import EntryPoint
 
 RETURNS = "/tmp/sandbox-members"  # noqa: S108  (in a container of one purpose)
-"""Folder in the client node: a file for each member that came back, with how often it did (members.lua)."""
+"""Folder in the client node: a file for each member that came back, with how often it did
+(members.lua).
+"""
 LOOK_S = 1.0
 _LOST = re.compile(r"member (\S+) lost at ([0-9.]+) s: (.+)$")
 _BACK = re.compile(r"member (\S+) back at ([0-9.]+) s$")
 
 
 class Members:
-    """Reads what the load says of its members; looks whether one that is away takes writes again."""
+    """Reads what the load says of its members; looks whether one that is away takes writes
+    again.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -42,7 +56,9 @@ class Members:
         return tuple(sorted([*self._ended, *self._away.values()], key=lambda each: each.from_s))
 
     def feed(self, line: str) -> None:
-        """A line of the load; each thread of a member says that it has lost it, the first one counts."""
+        """A line of the load; each thread of a member says that it has lost it, the first one
+        counts.
+        """
         if lost := _LOST.match(line):
             self._lose(lost[1], float(lost[2]), lost[3])
         elif back := _BACK.match(line):
@@ -73,11 +89,16 @@ class Members:
         self._session.on_event(MemberChange("members", text, member, is_lost=False))
 
     def _look(self) -> None:
-        """Lets the threads of a member know that it is back, once for each time that it was away."""
+        """Lets the threads of a member know that it is back, once for each time that it was
+        away.
+        """
         announced: dict[str, Absence] = {}
         while not self._over.wait(LOOK_S):
-            waiting = {name: each for name, each in self._away.items() if announced.get(name) is not each}
-            with suppress(SandboxError, TimeoutError):  # an engine that does not answer is asked again
+            waiting = {
+                name: each for name, each in self._away.items() if announced.get(name) is not each
+            }
+            # An engine that does not answer is asked again.
+            with suppress(SandboxError, TimeoutError):
                 roles = self._session.stack.roles() if waiting else {}
                 for name, absence in waiting.items():
                     if roles.get(name) == "writer":
@@ -94,7 +115,9 @@ class Members:
 
 @contextmanager
 def watched_members(session: Session) -> Iterator[Members | None]:
-    """Watches the members while a load on all of them runs; None where the load has one entry point."""
+    """Watches the members while a load on all of them runs; None where the load has one entry
+    point.
+    """
     if not session.entry.others:
         yield None
         return
@@ -111,7 +134,8 @@ PREPARE_LIMIT_S = 24 * 3600
 
 
 def sysbench_argv(script: str, entry: EntryPoint) -> list[str]:
-    """``script``: a name that sysbench knows, or a path in the client node. The password is in its option file.
+    """``script``: a name that sysbench knows, or a path in the client node. The password is in its
+    option file.
 
     Of several hosts, each connection goes to the next one.
     """
@@ -145,11 +169,15 @@ class SysbenchLoad(Workload):
 
     @abstractmethod
     def phase_options(self, session: Session, seed: int) -> list[str]:
-        """What the command of a load has in addition to its duration; ``seed`` is that of the phase."""
+        """What the command of a load has in addition to its duration; ``seed`` is that of the
+        phase.
+        """
 
     @abstractmethod
     def progress(self, line: str, seconds: float) -> str | None:
-        """The progress that a line of a preparation reports, ``seconds`` after its start; None for any other line."""
+        """The progress that a line of a preparation reports, ``seconds`` after its start; None for
+        any other line.
+        """
 
     def fit(self, session: Session) -> bool:  # noqa: ARG002  (most have nothing to ask)
         """Whether existing data can be used again."""
@@ -193,10 +221,14 @@ class SysbenchLoad(Workload):
         return self._run(session, phase, log, seconds, (f"--time={seconds}", "--events=0"))
 
     def load_events(self, session: Session, events: int, limit_s: int, log: Path) -> Outcome:
-        """Runs the script for so many transactions instead; as a failure, where that takes longer than the limit."""
+        """Runs the script for so many transactions instead; as a failure, where that takes longer
+        than the limit.
+        """
         return self._run(session, "measure", log, limit_s, ("--time=0", f"--events={events}"))
 
-    def _run(self, session: Session, phase: Phase, log: Path, seconds: int, length: tuple[str, ...]) -> Outcome:
+    def _run(
+        self, session: Session, phase: Phase, log: Path, seconds: int, length: tuple[str, ...]
+    ) -> Outcome:
         # The warm-up draws different rows, or the run would find exactly its own rows warm.
         seed = session.seed + (phase == "warm-up")
         argv = [

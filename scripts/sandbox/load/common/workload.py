@@ -1,4 +1,6 @@
-"""The interface of a workload, whose fields are its options; its parameters, session, events and outcome."""
+"""The interface of a workload, whose fields are its options; its parameters, session, events and
+outcome.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,18 +39,29 @@ class Parameters(BaseModel):
 
 
 _NOT_FOR_ALL = ("tables", "rows_per_table", "distribution", "rate_per_s")
-_VARIABLES = {"warmup_s": "WARMUP", "rows_per_table": "ROWS", "distribution": "DIST", "rate_per_s": "RATE"}
+_VARIABLES = {
+    "warmup_s": "WARMUP",
+    "rows_per_table": "ROWS",
+    "distribution": "DIST",
+    "rate_per_s": "RATE",
+}
 
 
 def refuse_unused(workload: "Workload", given: Iterable[str], name: str) -> None:
-    """Raises SandboxError (exit 2) for a parameter that the workload does not support, by the names of `Parameters`."""
+    """Raises SandboxError (exit 2) for a parameter that the workload does not support, by the names
+    of `Parameters`.
+    """
     for parameter in given:
         if parameter in _NOT_FOR_ALL and parameter not in workload.uses:
             variable = _VARIABLES.get(parameter, parameter.upper())
-            options = [word for word, field in type(workload).model_fields.items() if field.description]
+            options = [
+                word for word, field in type(workload).model_fields.items() if field.description
+            ]
             known = f"its own options: {', '.join(options)}" if options else "it has no options"
             raise SandboxError(
-                f"the workload {name} does not support {variable}", known, f"try: make bench WORKLOAD={name}"
+                f"the workload {name} does not support {variable}",
+                known,
+                f"try: make bench WORKLOAD={name}",
             )
 
 
@@ -69,22 +82,33 @@ def refuse_as_companion(workload: "Workload", name: str, parameters: Parameters)
     if workload.work_s(parameters) is not None:
         known = "it ends with its work; the load of a trial lasts as long as the trial"
     if known:
-        what, step = f"the workload {name} cannot be the load of a trial", "FAULT=server-crash WORKLOAD=oltp_write_only"
+        what, step = (
+            f"the workload {name} cannot be the load of a trial",
+            "FAULT=server-crash WORKLOAD=oltp_write_only",
+        )
         raise SandboxError(what, known, f"try: make trial {step}")
 
 
 def make_parameters(**given: object) -> Parameters:
-    """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and its valid values."""
+    """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and its
+    valid values.
+    """
     try:
         parameters = Parameters.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0])
         variable = _VARIABLES.get(field, field.upper())
-        raise SandboxError(f"{variable}={first['input']} is not valid", expected(first), "try: make help") from error
+        raise SandboxError(
+            f"{variable}={first['input']} is not valid", expected(first), "try: make help"
+        ) from error
     if parameters.distribution not in DISTRIBUTIONS:
         what = f"DIST={parameters.distribution} is not a valid key distribution"
-        raise SandboxError(what, did_you_mean(parameters.distribution, DISTRIBUTIONS), "try: make bench DIST=uniform")
+        raise SandboxError(
+            what,
+            did_you_mean(parameters.distribution, DISTRIBUTIONS),
+            "try: make bench DIST=uniform",
+        )
     return parameters
 
 
@@ -106,7 +130,9 @@ class MemberChange(Progress):
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of load. ``p95_ms`` and rates are of that second; ``errors`` counts since the phase started."""
+    """One second of load. ``p95_ms`` and rates are of that second; ``errors`` counts since the
+    phase started.
+    """
 
     phase: Phase
     second: int
@@ -128,7 +154,8 @@ Event = Progress | Second
 def second_ends(arrivals: Sequence[tuple[float, Second]]) -> list[float]:
     """When each second of one load ended, in s on the clock that their arrivals were read from.
 
-    A line can come late, and several in a bunch, but none comes early: the least delayed one says when the load began.
+    A line can come late, and several in a bunch, but none comes early: the least delayed one says
+    when the load began.
     """
     began_s = min((at_s - second.second for at_s, second in arrivals), default=0.0)
     return [began_s + second.second for _, second in arrivals]
@@ -136,7 +163,9 @@ def second_ends(arrivals: Sequence[tuple[float, Second]]) -> list[float]:
 
 @dataclass(frozen=True)
 class Session:
-    """What a workload works with. ``servers`` are the database servers of the entry point's group."""
+    """What a workload works with. ``servers`` are the database servers of the entry point's
+    group.
+    """
 
     stack: RunningStack
     client: str
@@ -150,10 +179,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class PreparedData:
-    """The data a workload works on: the family of its tables, how many, rows in each (None: they differ).
+    """The data a workload works on: the family of its tables, how many, rows in each (None: they
+    differ).
 
-    ``details``: what else distinguishes it. The names of its tables start with ``prefix``; data of another prefix can
-    exist next to it.
+    ``details``: what else distinguishes it. The names of its tables start with ``prefix``; data of
+    another prefix can exist next to it.
     """
 
     tables: str
@@ -168,15 +198,23 @@ class PreparedData:
     def key(self) -> str:
         """Distinguishes it from other data of its prefix."""
         rows = f" of {self.rows_per_table} rows" if self.rows_per_table is not None else ""
-        return ", ".join(filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details]))
+        return ", ".join(
+            filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details])
+        )
 
     @property
     def rows(self) -> int:
         """About how many rows a preparation makes."""
-        return self.table_count * self.rows_per_table if self.rows_per_table is not None else self.different_rows
+        return (
+            self.table_count * self.rows_per_table
+            if self.rows_per_table is not None
+            else self.different_rows
+        )
 
     def record(self, seconds: float | None) -> PreparationRecord:
-        """The data as the record shows it; ``seconds``: time to make it, None where it was reused."""
+        """The data as the record shows it; ``seconds``: time to make it, None where it was
+        reused.
+        """
         return PreparationRecord(
             tables=self.table_count,
             rows_per_table=self.rows_per_table,
@@ -190,7 +228,8 @@ class PreparedData:
 class Outcome:
     """How a load ended. ``failure`` is None when it completed without an error.
 
-    ``findings``: verdicts on what the load saw of the servers. One that fails is a result, and no failure of the run.
+    ``findings``: verdicts on what the load saw of the servers. One that fails is a result, and no
+    failure of the run.
     """
 
     command: tuple[str, ...]
@@ -202,7 +241,9 @@ class Outcome:
 
 
 class Workload(BaseModel, ABC):
-    """A workload. A workload file defines one subclass; its fields are what a workload profile may set."""
+    """A workload. A workload file defines one subclass; its fields are what a workload profile may
+    set.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     needs: ClassVar[Kind | None] = None
@@ -225,7 +266,9 @@ class Workload(BaseModel, ABC):
         for name in given:
             if name not in settable:
                 known = did_you_mean(name, settable) if settable else "it has no options"
-                raise SandboxError(f"OPTIONS: this workload has no option '{name}'", known, "try: make help")
+                raise SandboxError(
+                    f"OPTIONS: this workload has no option '{name}'", known, "try: make help"
+                )
         now = {name: getattr(self, name) for name in type(self).model_fields}
         try:
             return type(self).model_validate({**now, **given})
@@ -233,19 +276,25 @@ class Workload(BaseModel, ABC):
             first = error.errors()[0]
             name = str(first["loc"][0])
             text = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
-            raise SandboxError(f"OPTIONS: {name}={first['input']} is not valid", text, "try: make help") from error
+            raise SandboxError(
+                f"OPTIONS: {name}={first['input']} is not valid", text, "try: make help"
+            ) from error
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:  # noqa: ARG002  (some need none)
         """Its data; None where it needs none."""
         return None
 
     def work_s(self, parameters: Parameters) -> float | None:  # noqa: ARG002  (most end by the clock)
-        """About how long the measured load takes on a two-core machine if it ends with its work; None: by the clock."""
+        """About how long the measured load takes on a two-core machine if it ends with its work;
+        None: by the clock.
+        """
         return None
 
     @property
     def needs_members(self) -> bool:
-        """Whether its load makes sense only at every member of a cluster at once (``VIA=members``)."""
+        """Whether its load makes sense only at every member of a cluster at once
+        (``VIA=members``).
+        """
         return False
 
     @property
@@ -260,14 +309,16 @@ class Workload(BaseModel, ABC):
 
     @abstractmethod
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Makes or finds the data before the first phase, or before each if it is consumed; None where it needs none.
+        """Makes or finds the data before the first phase, or before each if it is consumed; None
+        where it needs none.
 
         Tool output goes to ``log``. Raises WorkloadError.
         """
 
     @abstractmethod
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
-        """Loads the entry point for the phase's seconds, reporting each one; raw output goes to ``log``.
+        """Loads the entry point for the phase's seconds, reporting each one; raw output goes to
+        ``log``.
 
         On KeyboardInterrupt it ends the load in the client node first.
         """
@@ -284,7 +335,9 @@ class WorkloadError(Exception):
 def ask_writer(
     session: Session, *statements: Statement, timeout_s: float = 120.0, in_schema: bool = True
 ) -> QueryResult:
-    """The writer's answer to the application; ``in_schema`` False: the workload's schema may not exist yet."""
+    """The writer's answer to the application; ``in_schema`` False: the workload's schema may not
+    exist yet.
+    """
     entry = session.writer
     target = Target(entry.node, entry.host, entry.port, "app", entry.schema if in_schema else None)
     return ask(session.stack, session.client, [target], statements, timeout_s)[target.name]

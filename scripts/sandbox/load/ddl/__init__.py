@@ -1,4 +1,6 @@
-"""Concurrent CREATE, ALTER and DROP TABLE while other threads read and write; a transaction is one statement."""
+"""Concurrent CREATE, ALTER and DROP TABLE while other threads read and write; a transaction is one
+statement.
+"""
 
 from pydantic import Field
 
@@ -9,12 +11,20 @@ PREFIX = "ddl_"
 
 
 class Ddl(LuaLoad):
-    """THREADS run DDL. Filling the tables and the accompanying load are reported separately, by kind."""
+    """THREADS run DDL. Filling the tables and the accompanying load are reported separately, by
+    kind.
+    """
 
-    tables_per_thread: int = Field(default=10, ge=1, le=100_000, description="tables that a thread creates, then drops")
+    tables_per_thread: int = Field(
+        default=10, ge=1, le=100_000, description="tables that a thread creates, then drops"
+    )
     table_rows: int = Field(default=100, ge=0, le=10_000, description="rows in each table")
-    alter: bool = Field(default=True, description="whether each table gets another column and index before its drop")
-    load_threads: int = Field(default=1, ge=0, le=10_000, description="additional threads that read and write rows")
+    alter: bool = Field(
+        default=True, description="whether each table gets another column and index before its drop"
+    )
+    load_threads: int = Field(
+        default=1, ge=0, le=10_000, description="additional threads that read and write rows"
+    )
     load_rows: int = Field(default=10_000, ge=1, description="rows of the table of these threads")
 
     @property

@@ -1,4 +1,6 @@
-"""Batch inserts into TABLES tables with secondary indexes, empty at first; a transaction is a batch."""
+"""Batch inserts into TABLES tables with secondary indexes, empty at first; a transaction is a
+batch.
+"""
 
 from collections.abc import Mapping
 
@@ -15,7 +17,9 @@ class Ingest(LuaLoad):
     """Rows per second are transactions per second times ``batch_rows``."""
 
     batch_rows: int = Field(default=100, ge=1, le=100_000, description="rows per INSERT")
-    indexes: int = Field(default=3, ge=0, le=3, description="secondary indexes: device and time, tag, reading")
+    indexes: int = Field(
+        default=3, ge=0, le=3, description="secondary indexes: device and time, tag, reading"
+    )
     payload_bytes: int = Field(default=100, ge=0, le=1000, description="bytes of text per row")
 
     @property
@@ -30,7 +34,9 @@ class Ingest(LuaLoad):
 
     def data_needed(self, parameters: Parameters) -> PreparedData:
         """Empty tables."""
-        return PreparedData("ingest", parameters.tables, 0, f"{self.indexes} secondary indexes", PREFIX)
+        return PreparedData(
+            "ingest", parameters.tables, 0, f"{self.indexes} secondary indexes", PREFIX
+        )
 
     def script_options(self, parameters: Parameters) -> Mapping[str, OptionValue]:
         """The options, with the number of tables."""

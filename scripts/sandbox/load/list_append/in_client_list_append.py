@@ -1,4 +1,6 @@
-"""Runs in the client node: appends to lists and reads of them, on a few keys at a time; a full list is replaced."""
+"""Runs in the client node: appends to lists and reads of them, on a few keys at a time; a full list
+is replaced.
+"""
 
 import json
 import random
@@ -12,7 +14,10 @@ else:
     import in_client_history as history  # shipped into the same folder
 
 READ = "SELECT val FROM list_append_lists WHERE id = %s"
-APPEND = "INSERT INTO list_append_lists VALUES (%s, %s) ON DUPLICATE KEY UPDATE val = CONCAT(val, ',', %s)"
+APPEND = (
+    "INSERT INTO list_append_lists VALUES (%s, %s) ON DUPLICATE KEY UPDATE val = CONCAT(val,"
+    " ',', %s)"
+)
 OVERWRITE = "INSERT INTO list_append_lists VALUES (%s, %s) ON DUPLICATE KEY UPDATE val = %s"
 
 
@@ -36,7 +41,9 @@ class ListTransactions:
             return [self._op(dice, read_only or dice.random() < 0.5) for _ in range(count)]
 
     def carry_out(self, link: history.NodeLink, ops: history.Ops) -> history.Ops:
-        """One statement for each operation; with ``overwrite``, the read before an append is recorded too."""
+        """One statement for each operation; with ``overwrite``, the read before an append is
+        recorded too.
+        """
         done: history.Ops = []
         for name, key, value in ops:
             if name == "r" or self._overwrite:

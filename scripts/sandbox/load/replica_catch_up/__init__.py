@@ -1,4 +1,6 @@
-"""How fast replicas apply what their source committed: appliers stopped, transactions committed, appliers started."""
+"""How fast replicas apply what their source committed: appliers stopped, transactions committed,
+appliers started.
+"""
 
 import time
 from dataclasses import replace
@@ -29,22 +31,34 @@ from sandbox.stack.protocol import StackNode, followers
 
 WRITES = Sysbench(script="oltp_write_only")
 SLOWEST_TPS, LEAST_LIMIT_S = 5, 300
-"""A server that commits or applies more slowly than this is given up, but never before LEAST_LIMIT_S."""
+"""A server that commits or applies more slowly than this is given up, but never before
+LEAST_LIMIT_S.
+"""
 COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 2300.0, 3400.0, 450.0
-"""Typical on a two-core machine, for the estimate: at the source; by a replica without and with reads."""
+"""Typical on a two-core machine, for the estimate: at the source; by a replica without and with
+reads.
+"""
 OTHER_S = 2.0
 """The same: until the relay log has everything, and the start of the reads."""
 
 
 class ReplicaCatchUp(Workload):
-    """THREADS commit on the writer; SECONDS does not matter, since the run ends when every replica has caught up."""
+    """THREADS commit on the writer; SECONDS does not matter, since the run ends when every replica
+    has caught up.
+    """
 
     needs: ClassVar[Kind | None] = "replica"
     transactions: int = Field(
-        default=20_000, ge=100, le=100_000_000, description="transactions to commit while the appliers are stopped"
+        default=20_000,
+        ge=100,
+        le=100_000_000,
+        description="transactions to commit while the appliers are stopped",
     )
     read_threads: int = Field(
-        default=0, ge=0, le=10_000, description="threads that read at the replicas while these catch up"
+        default=0,
+        ge=0,
+        le=10_000,
+        description="threads that read at the replicas while these catch up",
     )
 
     @property
@@ -78,14 +92,18 @@ class ReplicaCatchUp(Workload):
             raise WorkloadError("no replica follows the writer now")
         began_s, limit_s = time.monotonic(), max(LEAST_LIMIT_S, self.transactions // SLOWEST_TPS)
         with StoppedAppliers(session, replicas, log) as appliers:
-            written = WRITES.load_events(_counted(session, self.transactions), self.transactions, limit_s, log)
+            written = WRITES.load_events(
+                _counted(session, self.transactions), self.transactions, limit_s, log
+            )
             if written.failure:
                 return written
             session.on_event(Progress("load", "waiting until every relay log has all of it"))
             appliers.wait_until_received(_held(session), limit_s)
             took, read = self._catch_up(session, appliers, log, limit_s)
         measured_s = round(time.monotonic() - began_s, 2)
-        return Outcome(written.command, self._metrics(written.metrics, took, measured_s, read), None)
+        return Outcome(
+            written.command, self._metrics(written.metrics, took, measured_s, read), None
+        )
 
     def _catch_up(
         self, session: Session, appliers: StoppedAppliers, log: Path, limit_s: int
@@ -97,7 +115,9 @@ class ReplicaCatchUp(Workload):
 
         if not self.read_threads:
             return appliers.start(limit_s, on_wait), Metrics()
-        parameters = session.parameters.model_copy(update={"threads": self.read_threads, "seconds": 2 * limit_s})
+        parameters = session.parameters.model_copy(
+            update={"threads": self.read_threads, "seconds": 2 * limit_s}
+        )
         reading = Reading(replace(session, parameters=parameters), _replicas(session), log)
         try:
             reading.wait_for_first()
@@ -108,8 +128,12 @@ class ReplicaCatchUp(Workload):
             reading.stop()
         return took, Metrics(tps=reading.tps(began_s, ended_s), queries=reading.queries)
 
-    def _metrics(self, written: Metrics, took: dict[str, float], measured_s: float, read: Metrics) -> Metrics:
-        """Throughput and latency are those of the reads: how fast the source committed is not what is measured."""
+    def _metrics(
+        self, written: Metrics, took: dict[str, float], measured_s: float, read: Metrics
+    ) -> Metrics:
+        """Throughput and latency are those of the reads: how fast the source committed is not what
+        is measured.
+        """
         slowest_s = max(took.values())
         return Metrics(
             tps=read.tps,
@@ -128,7 +152,11 @@ class ReplicaCatchUp(Workload):
 
 def _replicas(session: Session) -> list[StackNode]:
     """What follows the writer now, such as a source whose place was taken."""
-    others = [node for node in followers(session.servers, session.writer.node) if node.name != session.writer.node]
+    others = [
+        node
+        for node in followers(session.servers, session.writer.node)
+        if node.name != session.writer.node
+    ]
     return [node for node in others if node.kind == "replica" or node.topology == "single"]
 
 
@@ -140,7 +168,9 @@ def _counted(session: Session, transactions: int) -> Session:
         nonlocal committed
         if isinstance(event, Second):
             committed += event.tps
-            event = Progress("load", f"about {committed:,.0f} of {transactions:,} transactions committed")
+            event = Progress(
+                "load", f"about {committed:,.0f} of {transactions:,} transactions committed"
+            )
         session.on_event(event)
 
     return replace(session, on_event=on_event)
@@ -149,8 +179,12 @@ def _counted(session: Session, transactions: int) -> Session:
 def _held(session: Session) -> str:
     """The writer's GTID set or position. Raises WorkloadError."""
     writer = next(node for node in session.servers if node.name == session.writer.node)
-    variable = "@@GLOBAL.gtid_current_pos" if writer.family == "mariadb" else "@@GLOBAL.gtid_executed"
+    variable = (
+        "@@GLOBAL.gtid_current_pos" if writer.family == "mariadb" else "@@GLOBAL.gtid_executed"
+    )
     answer = ask_writer(session, f"SELECT {variable}")
     if answer.error or not answer.rows(0):
-        raise WorkloadError(f"the writer does not say what it has committed: {answer.error or 'no answer'}")
+        raise WorkloadError(
+            f"the writer does not say what it has committed: {answer.error or 'no answer'}"
+        )
     return str(answer.rows(0)[0][0])

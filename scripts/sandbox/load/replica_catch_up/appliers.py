@@ -1,4 +1,6 @@
-"""The appliers of replicas, stopped while this is open; they run again when it is closed, or when this process dies."""
+"""The appliers of replicas, stopped while this is open; they run again when it is closed, or when
+this process dies.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +17,18 @@ _END_LIMIT_S = 70.0
 
 
 class StoppedAppliers:
-    """The appliers of these replicas, stopped on entry of its ``with`` block, running again on its exit."""
+    """The appliers of these replicas, stopped on entry of its ``with`` block, running again on its
+    exit.
+    """
 
     def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
         targets = [
-            {"name": each.name, "host": each.host, "port": each.port, "credentials": f"/sandbox/{each.account}.cnf"}
+            {
+                "name": each.name,
+                "host": each.host,
+                "port": each.port,
+                "credentials": f"/sandbox/{each.account}.cnf",
+            }
             for each in targets_of(replicas)
         ]
         self._names = {target["name"] for target in targets}
@@ -40,14 +49,18 @@ class StoppedAppliers:
         self._end()
 
     def wait_until_received(self, held: str, limit_s: float) -> None:
-        """Returns when every relay log has this GTID set or position of the source. Raises WorkloadError."""
+        """Returns when every relay log has this GTID set or position of the source. Raises
+        WorkloadError.
+        """
         self._stream.send(json.dumps({"held": held, "limit_s": limit_s}))
         self._answer("received")
 
     def start(self, limit_s: float, on_wait: Callable[[str, float], None]) -> dict[str, float]:
-        """Starts all of them; seconds until each has applied what it has received. Raises WorkloadError.
+        """Starts all of them; seconds until each has applied what it has received. Raises
+        WorkloadError.
 
-        ``on_wait``: gets the name of a replica that has not caught up yet, and seconds since the start.
+        ``on_wait``: gets the name of a replica that has not caught up yet, and seconds since the
+        start.
         """
         self._stream.send(json.dumps({"limit_s": limit_s}))
         took: dict[str, float] = {}
@@ -60,7 +73,9 @@ class StoppedAppliers:
         return took
 
     def _answer(self, wanted: str) -> Mapping[str, Any]:
-        """The next answer that has this key. Raises WorkloadError for an error, and where the script has ended."""
+        """The next answer that has this key. Raises WorkloadError for an error, and where the
+        script has ended.
+        """
         last = "it printed nothing"
         for line in self._lines:
             with self._log.open("a", encoding="utf-8") as file:

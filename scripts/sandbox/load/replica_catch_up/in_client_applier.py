@@ -1,6 +1,8 @@
-"""Runs in the client node: stops the applier of every replica, starts all of them again, and times their catching up.
+"""Runs in the client node: stops the applier of every replica, starts all of them again, and times
+their catching up.
 
-Its commands are lines of JSON, its answers too. When its input ends, every applier runs again before it ends itself.
+Its commands are lines of JSON, its answers too. When its input ends, every applier runs again
+before it ends itself.
 """
 
 import json
@@ -20,7 +22,9 @@ from pymysql.cursors import DictCursor
 LOOK_S = 0.1
 """Pause between two questions whether a replica has received everything."""
 WAIT_S = 1
-"""The server itself waits for so long for the last transaction; then it is asked whether its applier still runs."""
+"""The server itself waits for so long for the last transaction; then it is asked whether its
+applier still runs.
+"""
 STATEMENT_LIMIT_S = 60
 
 
@@ -86,13 +90,17 @@ class ReplicaApplier:
         return bool(self._one(f"SELECT GTID_SUBSET(%s, {own})", held, received))
 
     def has_applied(self, held: str) -> bool:
-        """Whether it has applied all of it, within WAIT_S. Raises RuntimeError where the applier has ended."""
+        """Whether it has applied all of it, within WAIT_S. Raises RuntimeError where the applier
+        has ended.
+        """
         if self._mariadb:
             applied = self._one("SELECT MASTER_GTID_WAIT(%s, %s) = 0", held, WAIT_S)
         elif self._waits_for_sets:
             applied = self._one("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0", held, WAIT_S)
         else:
-            applied = self._one("SELECT WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS(%s, %s) >= 0", held, WAIT_S)
+            applied = self._one(
+                "SELECT WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS(%s, %s) >= 0", held, WAIT_S
+            )
         if not applied:
             self._check_applier()
         return bool(applied)
@@ -100,7 +108,9 @@ class ReplicaApplier:
     def _check_applier(self) -> None:
         shown = self._status()
         if (shown.get("Replica_SQL_Running") or shown.get("Slave_SQL_Running")) != "Yes":
-            raise RuntimeError(f"its applier has ended: {shown.get('Last_SQL_Error') or 'without an error'}")
+            raise RuntimeError(
+                f"its applier has ended: {shown.get('Last_SQL_Error') or 'without an error'}"
+            )
 
     def _status(self) -> Mapping[str, Any]:
         return self._run(f"SHOW {self._word} STATUS") or {}
@@ -128,7 +138,9 @@ class ReplicaApplier:
 
 
 def covers(held: str, other: str) -> bool:
-    """Whether a position of MariaDB is as far as another one in each of its domains: ``0-1-270,1-1-5``."""
+    """Whether a position of MariaDB is as far as another one in each of its domains:
+    ``0-1-270,1-1-5``.
+    """
     far = dict(_numbers(held))
     return all(far.get(domain, 0) >= number for domain, number in _numbers(other))
 
@@ -143,7 +155,9 @@ def emit(**answer: Any) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def wait_until_received(replicas: list[ReplicaApplier], commands: CommandLines, held: str, limit_s: float) -> None:
+def wait_until_received(
+    replicas: list[ReplicaApplier], commands: CommandLines, held: str, limit_s: float
+) -> None:
     """Returns when every relay log has it. Raises RuntimeError past the limit, EndedError."""
     end = time.monotonic() + limit_s
     for replica in replicas:
@@ -151,7 +165,9 @@ def wait_until_received(replicas: list[ReplicaApplier], commands: CommandLines, 
             if commands.ended.wait(LOOK_S):
                 raise EndedError
             if time.monotonic() > end:
-                raise RuntimeError(f"{replica.name}: the relay log lacks transactions after {limit_s:g} s")
+                raise RuntimeError(
+                    f"{replica.name}: the relay log lacks transactions after {limit_s:g} s"
+                )
 
 
 def catch_up(replica: ReplicaApplier, commands: CommandLines, held: str, limit_s: float) -> None:
@@ -196,7 +212,8 @@ def main() -> None:
         pass
     finally:
         for replica in replicas:
-            with suppress(pymysql.MySQLError, OSError):  # one that is gone must not keep the others from running again
+            # One that is gone must not keep the others from running again.
+            with suppress(pymysql.MySQLError, OSError):
                 replica.run_again()
 
 

@@ -38,12 +38,20 @@ class _OverdueError(Exception):
 
 
 class Reading:
-    """Reads at replicas from its creation to `stop`. Raises SandboxError (exit 4) where the client node fails."""
+    """Reads at replicas from its creation to `stop`. Raises SandboxError (exit 4) where the client
+    node fails.
+    """
 
     def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
         self._reads, self._log = EndableReads(), log
         hosts = ",".join(node.host for node in replicas)  # sysbench spreads its threads over a list
-        entry = replace(session.entry, node=replicas[0].name, host=hosts, port=replicas[0].port or 0, multiplexes=False)
+        entry = replace(
+            session.entry,
+            node=replicas[0].name,
+            host=hosts,
+            port=replicas[0].port or 0,
+            multiplexes=False,
+        )
         self._session = replace(session, entry=entry, on_event=self._note)
         self._seconds: list[tuple[float, Second]] = []
         """(when it arrived on our clock, a second)."""
@@ -57,7 +65,9 @@ class Reading:
     def wait_for_first(self) -> None:
         """Returns when it has read for a second. Raises WorkloadError where it does not."""
         if not self._first.wait(_FIRST_LIMIT_S) or self._failure:
-            raise WorkloadError(f"the reads at the replicas do not work: {self._failure or 'no answer'}")
+            raise WorkloadError(
+                f"the reads at the replicas do not work: {self._failure or 'no answer'}"
+            )
 
     def stop(self) -> None:
         """Ends it when each thread is through its transaction; harmless when repeated."""
@@ -69,7 +79,8 @@ class Reading:
             self._thread.join(_END_LIMIT_S)
 
     def tps(self, began_s: float, ended_s: float) -> float | None:
-        """Transactions per second of the whole seconds in a time on our clock; None without such a second.
+        """Transactions per second of the whole seconds in a time on our clock; None without such a
+        second.
 
         Raises WorkloadError where it failed.
         """

@@ -1,4 +1,6 @@
-"""The user's own statements, drawn by weight; a transaction is one statement, or everything from BEGIN to COMMIT."""
+"""The user's own statements, drawn by weight; a transaction is one statement, or everything from
+BEGIN to COMMIT.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +26,9 @@ Piece = str | list[str | int]
 """Text, or a placeholder: its name and its numbers."""
 
 PLACEHOLDERS = {"random": 2, "string": 1, "thread": 0}
-"""``${random 1 1000}``: a whole number; ``${string 20}``: letters and digits; ``${thread}``: from 1 up."""
+"""``${random 1 1000}``: a whole number; ``${string 20}``: letters and digits; ``${thread}``: from 1
+up.
+"""
 
 LONGEST_STRING = 10_000
 
@@ -59,11 +63,14 @@ class _Statement:
 
 
 class Statements(LuaLoad):
-    """``text``: the file as the user wrote it. The tables it needs exist already, or are sysbench's."""
+    """``text``: the file as the user wrote it. The tables it needs exist already, or are
+    sysbench's.
+    """
 
     text: str = Field(exclude=True)
     data: Literal["none", "oltp"] = Field(
-        default="none", description="none: its tables exist already; oltp: sysbench's sbtest1 … by TABLES and ROWS"
+        default="none",
+        description="none: its tables exist already; oltp: sysbench's sbtest1 … by TABLES and ROWS",
     )
 
     @property
@@ -73,7 +80,9 @@ class Statements(LuaLoad):
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:
         """Sysbench's tables, where it uses them."""
-        return None if self.data == "none" else Sysbench(script=PREPARE_OLTP).data_needed(parameters)
+        return (
+            None if self.data == "none" else Sysbench(script=PREPARE_OLTP).data_needed(parameters)
+        )
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
         """Ships the statements too, and makes sysbench's tables where ``data`` says so."""
@@ -106,7 +115,11 @@ def kind_of(statement: list[Piece]) -> Literal["read", "write", "other"]:
 def as_lua(value: object) -> str:
     """A value as a Lua literal: text, number, list or dictionary."""
     if isinstance(value, str):
-        return '"' + "".join(f"\\{byte:03d}" if byte in _ESCAPED else chr(byte) for byte in value.encode()) + '"'
+        return (
+            '"'
+            + "".join(f"\\{byte:03d}" if byte in _ESCAPED else chr(byte) for byte in value.encode())
+            + '"'
+        )
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name} = {as_lua(member)}" for name, member in value.items()) + "}"
     if isinstance(value, list):
@@ -115,9 +128,11 @@ def as_lua(value: object) -> str:
 
 
 def parse_statements(text: str, file: str) -> list[StatementUnit]:
-    """Units in the order of the file. Raises SandboxError (exit 2) naming file, line, and what is allowed.
+    """Units in the order of the file. Raises SandboxError (exit 2) naming file, line, and what is
+    allowed.
 
-    A comment line ``-- weight 10`` applies to the next unit (default: 1), ``-- name orders`` names it in the record.
+    A comment line ``-- weight 10`` applies to the next unit (default: 1), ``-- name orders`` names
+    it in the record.
     """
     units: list[StatementUnit] = []
     open_unit: StatementUnit | None = None
@@ -132,7 +147,11 @@ def parse_statements(text: str, file: str) -> list[StatementUnit]:
             continue
         if begins or statement.notes:
             word = "BEGIN" if begins else f"-- {next(iter(statement.notes))}"
-            _refuse(file, statement.line, f"{word} before the COMMIT of the BEGIN in line {open_unit.line}")
+            _refuse(
+                file,
+                statement.line,
+                f"{word} before the COMMIT of the BEGIN in line {open_unit.line}",
+            )
         open_unit.statements.append(pieces)
         open_unit = None if ends else open_unit
     if open_unit is not None:
@@ -186,10 +205,18 @@ def _note(comment: str, notes: dict[str, str], line: int, inside: bool, file: st
 def _unit(statement: _Statement, pieces: list[Piece], number: int, file: str) -> StatementUnit:
     word = re.split(r"\W", statement.text.lstrip("("), maxsplit=1)[0].lower()
     if word == "delimiter":
-        _refuse(file, statement.line, "DELIMITER is a command of the command-line client, not of the server")
+        _refuse(
+            file,
+            statement.line,
+            "DELIMITER is a command of the command-line client, not of the server",
+        )
     name = statement.notes.get("name", f"{number}_{word}")
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        _refuse(file, statement.line, f"-- name {name}: a name has at most 64 letters, digits, dots or dashes")
+        _refuse(
+            file,
+            statement.line,
+            f"-- name {name}: a name has at most 64 letters, digits, dots or dashes",
+        )
     return StatementUnit(name, _weight(statement, file), statement.line, [pieces])
 
 
@@ -207,7 +234,10 @@ def _weight(statement: _Statement, file: str) -> float:
 def _pieces(statement: _Statement, file: str) -> list[Piece]:
     """Text and placeholders, alternating."""
     texts = _PLACEHOLDER.split(statement.text)
-    pieces = [_placeholder(text, statement.line, file) if place % 2 else text for place, text in enumerate(texts)]
+    pieces = [
+        _placeholder(text, statement.line, file) if place % 2 else text
+        for place, text in enumerate(texts)
+    ]
     return [piece for piece in pieces if piece]
 
 
@@ -225,7 +255,11 @@ def _placeholder(text: str, line: int, file: str) -> Piece:
     if name == "string":
         good = good and 1 <= numbers[0] <= LONGEST_STRING
     if not good:
-        _refuse(file, line, f"${{{text}}}: use ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
+        _refuse(
+            file,
+            line,
+            f"${{{text}}}: use ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}",
+        )
     return [name, *numbers]
 
 
@@ -233,9 +267,13 @@ def _refuse_twins(units: list[StatementUnit], file: str) -> None:
     seen: dict[str, int] = {}
     for unit in units:
         if unit.name in seen:
-            _refuse(file, unit.line, f"the name {unit.name} is already used in line {seen[unit.name]}")
+            _refuse(
+                file, unit.line, f"the name {unit.name} is already used in line {seen[unit.name]}"
+            )
         seen[unit.name] = unit.line
 
 
 def _refuse(file: str, line: int, text: str) -> NoReturn:
-    raise SandboxError(f"{file}:{line} is not valid", text, f"try: make bench WORKLOAD={file}   (after you fix it)")
+    raise SandboxError(
+        f"{file}:{line} is not valid", text, f"try: make bench WORKLOAD={file}   (after you fix it)"
+    )

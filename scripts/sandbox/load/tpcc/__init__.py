@@ -1,4 +1,6 @@
-"""TPC-C's five transactions in the specified mix, unthrottled; own code, not comparable with published results."""
+"""TPC-C's five transactions in the specified mix, unthrottled; own code, not comparable with
+published results.
+"""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,11 +15,23 @@ from sandbox.load.common.workload import Parameters, PreparedData, Progress, Ses
 from sandbox.record.record import CheckRecord, PreparationRecord, Verdict
 
 PREFIX = "tpcc_"
-TABLES = ("warehouse", "district", "customer", "history", "new_order", "orders", "order_line", "item", "stock")
+TABLES = (
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "new_order",
+    "orders",
+    "order_line",
+    "item",
+    "stock",
+)
 DISTRICTS = 10
 """Of each warehouse."""
 
-_CONDITIONS = yaml.safe_load(files(__package__).joinpath("conditions.yaml").read_text(encoding="utf-8"))
+_CONDITIONS = yaml.safe_load(
+    files(__package__).joinpath("conditions.yaml").read_text(encoding="utf-8")
+)
 CONDITIONS = {name: (each["holds"], each["broken"]) for name, each in _CONDITIONS.items()}
 """What must hold, and the query for the rows that break it."""
 
@@ -32,19 +46,34 @@ class Tpcc(LuaLoad):
     commands: ClassVar[tuple[str, ...]] = ("create", "fill")
     warehouses: int = Field(default=1, ge=1, le=10_000, description="warehouses, about 100 MB each")
     customers: int = Field(
-        default=3000, ge=30, le=3000, description="customers of a district, and its initial orders; specified: 3000"
+        default=3000,
+        ge=30,
+        le=3000,
+        description="customers of a district, and its initial orders; specified: 3000",
     )
-    items: int = Field(default=100_000, ge=100, le=100_000, description="items of every warehouse; specified: 100000")
+    items: int = Field(
+        default=100_000,
+        ge=100,
+        le=100_000,
+        description="items of every warehouse; specified: 100000",
+    )
     growth_percent: int = Field(
-        default=20, ge=0, le=10_000, description="percentage of new orders after which the data is made again"
+        default=20,
+        ge=0,
+        le=10_000,
+        description="percentage of new orders after which the data is made again",
     )
 
     def data_needed(self, parameters: Parameters) -> PreparedData:  # noqa: ARG002  (the shape of a workload)
         """Nine tables.
 
-        A stock row for each item; for each customer, its own row, a history row, an order and its ten lines.
+        A stock row for each item; for each customer, its own row, a history row, an order and its
+        ten lines.
         """
-        details = f"{self.warehouses} warehouses, {self.customers} customers a district, {self.items} items"
+        details = (
+            f"{self.warehouses} warehouses, {self.customers} customers a district, {self.items}"
+            " items"
+        )
         rows = self.items + self.warehouses * (self.items + DISTRICTS * self.customers * (3 + 10))
         return PreparedData("tpcc", len(TABLES), None, details, PREFIX, rows)
 
@@ -56,7 +85,9 @@ class Tpcc(LuaLoad):
         orders, districts = (float(str(cell)) for cell in answer.rows(0)[0])
         grown = 100 * (orders / (districts * self.customers) - 1)
         if grown > self.growth_percent:
-            session.on_event(Progress("prepare", f"data has grown by {grown:.0f}%: making it again"))
+            session.on_event(
+                Progress("prepare", f"data has grown by {grown:.0f}%: making it again")
+            )
         return grown <= self.growth_percent
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:

@@ -1,4 +1,6 @@
-"""Runs in the client node: reads /proc and /sys of the machine, which a container shares. JSON out."""
+"""Runs in the client node: reads /proc and /sys of the machine, which a container shares. JSON
+out.
+"""
 
 import json
 import re
@@ -37,7 +39,9 @@ def main() -> None:
     memory = first(r"^MemTotal:\s+(\d+) kB", text_of("/proc/meminfo"))
     json.dump(
         {
-            "cpu_model": first(r"^model name\s*:(.*)$", cpuinfo) or first(r"^CPU part\s*:(.*)$", cpuinfo),
+            "cpu_model": (
+                first(r"^model name\s*:(.*)$", cpuinfo) or first(r"^CPU part\s*:(.*)$", cpuinfo)
+            ),
             "cpu_governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             "memory_bytes": int(memory) * 1024 if memory else None,
             "kernel": text_of("/proc/sys/kernel/osrelease"),

@@ -1,4 +1,6 @@
-"""Runs in the client node: measures the machine's speed by half a second of a loop and fifty fsyncs. JSON out."""
+"""Runs in the client node: measures the machine's speed by half a second of a loop and fifty
+fsyncs. JSON out.
+"""
 
 import json
 import os

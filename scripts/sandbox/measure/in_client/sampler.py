@@ -20,12 +20,16 @@ Emit = Callable[[dict[str, Any]], None]
 Ask = Callable[[], dict[str, Any]]
 
 STATUS = (
-    "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(Com_(select|insert|update|delete|replace|begin|commit|rollback"
+    "SHOW GLOBAL STATUS WHERE Variable_name REGEXP"
+    " '^(Com_(select|insert|update|delete|replace|begin|commit|rollback"
     "|stmt_execute)|Handler_.*|Innodb_.*|Threads_.*|wsrep_.*|Bytes_.*|Questions|Queries|Connections|Uptime"
     "|Aborted_.*|Created_tmp_.*|Select_.*|Sort_.*|Binlog_.*|Table_locks_.*|Threadpool_.*|Open_tables)$'"
 )
 
-GROUP_QUEUES = "SELECT * FROM performance_schema.replication_group_member_stats WHERE member_id = @@server_uuid"
+GROUP_QUEUES = (
+    "SELECT * FROM performance_schema.replication_group_member_stats WHERE member_id ="
+    " @@server_uuid"
+)
 GROUP_NAMES = {
     "count_transactions_in_queue": "Gr_certification_queue",
     "count_transactions_remote_in_applier_queue": "Gr_applier_queue",
@@ -42,7 +46,9 @@ def number(text: str) -> int | float | None:
 
 
 def group_queues(columns: list[str], row: tuple[Any, ...] | None) -> list[tuple[str, int]]:
-    """The queues of a member of Group Replication as status values; none while it is not in its group."""
+    """The queues of a member of Group Replication as status values; none while it is not in its
+    group.
+    """
     known = zip((GROUP_NAMES.get(column.lower()) for column in columns), row or (), strict=False)
     return [(name, int(value)) for name, value in known if name is not None and value is not None]
 
@@ -69,7 +75,9 @@ class Server:
                 pairs = [(name, number(value)) for name, value in cursor.fetchall()]
                 if self._target.get("is_group_member"):
                     cursor.execute(GROUP_QUEUES)
-                    pairs += group_queues([column[0] for column in cursor.description], cursor.fetchone())
+                    pairs += group_queues(
+                        [column[0] for column in cursor.description], cursor.fetchone()
+                    )
             return {"status": {name: value for name, value in pairs if value is not None}}
         except (pymysql.MySQLError, OSError) as error:
             self._connection = None
@@ -88,7 +96,9 @@ class Server:
 
 
 def host_load() -> dict[str, Any]:
-    """Raw counters of the machine: clock ticks, stall time in µs, load average; null where the kernel has none."""
+    """Raw counters of the machine: clock ticks, stall time in µs, load average; null where the
+    kernel has none.
+    """
     ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     return {
@@ -107,7 +117,9 @@ def stalled(resource: str) -> dict[str, int] | None:
     return {line.split()[0]: int(line.rpartition("total=")[2]) for line in lines}
 
 
-def follow(name: str | None, ask: Ask, interval_s: float, emit: Emit, stop: threading.Event) -> None:
+def follow(
+    name: str | None, ask: Ask, interval_s: float, emit: Emit, stop: threading.Event
+) -> None:
     """Asks at every multiple of the interval on the monotonic clock; a missed slot is reported."""
     began = time.monotonic()
     slot = 0
@@ -148,7 +160,8 @@ def main() -> None:
     """Arguments: the targets and the interval as JSON."""
     request = json.loads(sys.argv[1])
     servers = {target["name"]: Server(target) for target in request["targets"]}
-    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:  # each is connected, or has timed out
+    # Each is connected, or has timed out.
+    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
         list(pool.map(Server.connect, servers.values()))
     if not sys.stdin.readline():
         return

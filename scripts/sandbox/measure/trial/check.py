@@ -1,4 +1,6 @@
-"""The evidence of a trial, and the checks on it: each passes, fails, does not know, or does not apply."""
+"""The evidence of a trial, and the checks on it: each passes, fails, does not know, or does not
+apply.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +28,9 @@ class Evidence:
     behind: Mapping[str, str] = field(default_factory=dict)
     """Nodes that had not caught up with the writer when they were read, each with the reason."""
     idle: Collection[str] = ()
-    """Those of them that are out of their group, such as an old source that may not rejoin: no readers."""
+    """Those of them that are out of their group, such as an old source that may not rejoin: no
+    readers.
+    """
     transactions: Mapping[str, str | None] = field(default_factory=dict)
     """Node → its GTID set or position; none where those of several nodes cannot be compared."""
     single_writer: bool = True
@@ -40,7 +44,9 @@ class Evidence:
     refused_by: Mapping[str, int] = field(default_factory=dict)
     """Server → connections that it refused so, by its own count."""
     actions: Sequence[tuple[str, str, bool]] = ()
-    """Of each action of the schedule: its name, what became of it, and whether it was refused or failed."""
+    """Of each action of the schedule: its name, what became of it, and whether it was refused or
+    failed.
+    """
 
 
 def judge_all(evidence: Evidence, wanted: Iterable[str] | None = None) -> list[CheckRecord]:

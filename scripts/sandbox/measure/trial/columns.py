@@ -1,4 +1,6 @@
-"""The lines of a prober's log as columns: writes, reads and missed slots as arrays, the rest by node or token."""
+"""The lines of a prober's log as columns: writes, reads and missed slots as arrays, the rest by
+node or token.
+"""
 
 import itertools
 import json
@@ -34,7 +36,9 @@ _OK_CODES = {"failed": 0, "ok": 1}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteColumns:
-    """One element per intent, by ascending op; times in µs. Without an outcome line: unknown, sent and done NaN."""
+    """One element per intent, by ascending op; times in µs. Without an outcome line: unknown, sent
+    and done NaN.
+    """
 
     op: Whole
     stream: Whole
@@ -52,8 +56,9 @@ class WriteColumns:
 class ReadColumns:
     """One element per read, in the order of the log; times in µs.
 
-    ``stale_*`` has one element per write that a read missed, ``backwards_*`` one per row that it no longer saw:
-    the read's position, the op, and the age in µs (the read's start − the acknowledgement).
+    ``stale_*`` has one element per write that a read missed, ``backwards_*`` one per row that it no
+    longer saw: the read's position, the op, and the age in µs (the read's start − the
+    acknowledgement).
     """
 
     stream: Whole
@@ -81,7 +86,9 @@ class MissedColumns:
 
 
 class Collected:
-    """What the lines read so far hold. Raises one of ``MALFORMED`` for a line that is not of the format."""
+    """What the lines read so far hold. Raises one of ``MALFORMED`` for a line that is not of the
+    format.
+    """
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = defaultdict(itertools.count().__next__)
@@ -93,9 +100,16 @@ class Collected:
         self._reads = 0
         self._parts: dict[str, list[Sequence[NDArray[Any]]]] = defaultdict(list)
         self._kinds: dict[str, Callable[[list[str]], None]] = {
-            "i": self._intents, "o": self._outcomes, "r": self._answers, "m": self._misses,
-            "s": self._states, "c": self._times, "n": self._texts, "e": self._end, "w": self._changes,
-        }  # fmt: skip
+            "i": self._intents,
+            "o": self._outcomes,
+            "r": self._answers,
+            "m": self._misses,
+            "s": self._states,
+            "c": self._times,
+            "n": self._texts,
+            "e": self._end,
+            "w": self._changes,
+        }
 
     def take(self, lines: Iterable[str]) -> None:
         """Reads lines, all of one kind at once: a million in seconds."""
@@ -116,7 +130,12 @@ class Collected:
 
     def _answers(self, lines: list[str]) -> None:
         stream, due, sent, done, outcome, code, node, asked, stale, backwards = _turned(lines, 11)
-        ended = [_coded(outcome, _OK_CODES), _coded(code, self.codes), _coded(node, self.nodes), _whole(asked)]
+        ended = [
+            _coded(outcome, _OK_CODES),
+            _coded(code, self.codes),
+            _coded(node, self.nodes),
+            _whole(asked),
+        ]
         slots = [_coded(stream, _READ_CODES), *map(_whole, (due, sent, done)), *ended]
         missing, gone = _listed(stale, 2, self._reads), _listed(backwards, 1, self._reads)
         for kind, columns in {"r": slots, "stale": missing, "backwards": gone}.items():
@@ -151,7 +170,9 @@ class Collected:
         self.ended = len(_whole(at)) > 0
 
     def writes(self) -> WriteColumns:
-        """The intents with their outcomes. Raises ValueError for an op that comes twice or has no intent."""
+        """The intents with their outcomes. Raises ValueError for an op that comes twice or has no
+        intent.
+        """
         op, stream, due = self._joined("i", 3)
         order = np.argsort(op, kind="stable")
         op, stream, due = op[order], stream[order], due[order]
@@ -162,7 +183,9 @@ class Collected:
         _refuse(op[np.bincount(at, minlength=len(op)) > 1], "has two outcomes")
         none = self.codes[NO_OUTCOME] if len(known) < len(op) else 0
         filling = (np.nan, np.nan, UNKNOWN, none, 0)
-        sent, done, *rest = (_placed(at, each, len(op), fill) for each, fill in zip(ended, filling, strict=True))
+        sent, done, *rest = (
+            _placed(at, each, len(op), fill) for each, fill in zip(ended, filling, strict=True)
+        )
         return WriteColumns(op, stream, due, sent, done, *rest)
 
     def reads(self) -> ReadColumns:
@@ -178,13 +201,17 @@ class Collected:
     def _joined(self, kind: str, width: int) -> list[Whole]:
         """The columns of a kind; empty ones where it has no line."""
         parts = self._parts[kind]
-        return [np.concatenate(each) for each in zip(*parts, strict=True)] or [np.empty(0, np.int64)] * width
+        return [np.concatenate(each) for each in zip(*parts, strict=True)] or [
+            np.empty(0, np.int64)
+        ] * width
 
 
 def _turned(lines: list[str], width: int) -> list[list[str]]:
-    """The columns of lines of one kind, without the kind. Raises ValueError where a line has another number of fields.
+    """The columns of lines of one kind, without the kind. Raises ValueError where a line has
+    another number of fields.
 
-    That each line's kind is where it belongs among the fields of all shows it; one split is faster than many.
+    That each line's kind is where it belongs among the fields of all shows it; one split is faster
+    than many.
     """
     fields = "\t".join(lines).replace("\r", "").replace("\n", "").split("\t")
     kinds = fields[::width]
@@ -202,9 +229,14 @@ def _coded(column: Sequence[str], codes: Mapping[str, int]) -> Whole:
 
 
 def _listed(column: Sequence[str], width: int, first: int) -> list[Whole]:
-    """Comma lists of ``width`` numbers joined by colons, each with the number of its row, counted from ``first``."""
+    """Comma lists of ``width`` numbers joined by colons, each with the number of its row, counted
+    from ``first``.
+    """
     found = [
-        (row, *each.split(":")) for row, text in enumerate(column, first) if text != "-" for each in text.split(",")
+        (row, *each.split(":"))
+        for row, text in enumerate(column, first)
+        if text != "-"
+        for each in text.split(",")
     ]
     parts = list(zip(*found, strict=True)) or [()] * (1 + width)
     if len(parts) != 1 + width:

@@ -1,4 +1,6 @@
-"""Conducts a trial: chooses nodes as they are then, injects and heals faults and begins actions, all in time."""
+"""Conducts a trial: chooses nodes as they are then, injects and heals faults and begins actions,
+all in time.
+"""
 
 import heapq
 import itertools
@@ -27,7 +29,9 @@ from sandbox.stack.protocol import followers
 
 
 class Operator:
-    """Carries out actions on the servers of the run's group; what became of each stands in the run's timeline."""
+    """Carries out actions on the servers of the run's group; what became of each stands in the
+    run's timeline.
+    """
 
     def __init__(self, run: TrialRun, clock: ClockOffset, say: Callable[[str], None]) -> None:
         self._run, self._clock, self._say = run, clock, say
@@ -40,15 +44,25 @@ class Operator:
         """Begins an action. Raises SandboxError (exit 2): unknown, or all servers are external."""
         action, run = action_named(step.action or "", step.options), self._run
         group = run.session.entry.group_index
-        servers = [node for node in run.nodes if node.is_server and node.has_container and node.group_index == group]
+        servers = [
+            node
+            for node in run.nodes
+            if node.is_server and node.has_container and node.group_index == group
+        ]
         if not servers:
             known = "its group has no server with a container here"
-            raise SandboxError(f"the action {step.name} cannot be done", known, "try: make trial FAULT=by-hand")
+            raise SandboxError(
+                f"the action {step.name} cannot be done", known, "try: make trial FAULT=by-hand"
+            )
         began_us = self._clock.prober_us(time.monotonic_ns())
         times = StepTimes(step, list(nodes), began_us, began_us)
-        operation = Operation(run.stack, run.session.client, servers, nodes, self._ended, times.joined_s)
+        operation = Operation(
+            run.stack, run.session.client, servers, nodes, self._ended, times.joined_s
+        )
         run.timeline.steps.append(times)
-        thread = threading.Thread(target=self._perform, args=(action, operation, times), name=step.name, daemon=True)
+        thread = threading.Thread(
+            target=self._perform, args=(action, operation, times), name=step.name, daemon=True
+        )
         self._threads.append(thread)
         self._stop_limit_s = max(self._stop_limit_s, action.stop_limit_s)
         self._say(f"{step.name} begins")
@@ -81,9 +95,13 @@ class Operator:
 
 
 PREPARE_S = 1.0
-"""How long before a step its nodes are chosen and its fault prepared; the first one's was prepared by then."""
+"""How long before a step its nodes are chosen and its fault prepared; the first one's was prepared
+by then.
+"""
 AGAIN_S = 0.02
-"""A step that is not prepared in time waits at least so long between two looks at what else is due."""
+"""A step that is not prepared in time waits at least so long between two looks at what else is
+due.
+"""
 BACK_S = 5.0
 """A step without a length is healed once writes have been acknowledged for so long."""
 BACK_LIMIT_S = 60.0
@@ -93,7 +111,9 @@ FOLLOW_S = 0.5
 CAUGHT_UP_S = 0.1
 """How often it looks whether every server has caught up."""
 MANAGED_S = 30.0
-"""How long a manager or a proxy has, once every node is ready, to make a server follow that does not."""
+"""How long a manager or a proxy has, once every node is ready, to make a server follow that does
+not.
+"""
 BY_HAND = "by-hand"
 """The fault that somebody else injects and heals: nothing to do here but to say so."""
 Act = Callable[[], None]
@@ -103,7 +123,9 @@ Part = tuple[float, Act]
 
 @dataclass(frozen=True)
 class Aim:
-    """A step before it begins. ``nodes``: those that it will hit, once they are chosen and the fault is prepared."""
+    """A step before it begins. ``nodes``: those that it will hit, once they are chosen and the
+    fault is prepared.
+    """
 
     key: str
     step: Step
@@ -111,13 +133,16 @@ class Aim:
 
 
 def prepare_first(run: TrialRun, steps: Sequence[Step]) -> None:
-    """The first step's fault, prepared before the prober's first slot, which its helpers' start would delay.
+    """The first step's fault, prepared before the prober's first slot, which its helpers' start
+    would delay.
 
-    A second before the step it is prepared anew, where it is to hit other nodes by then. Raises as `carry_out`.
+    A second before the step it is prepared anew, where it is to hit other nodes by then. Raises as
+    `carry_out`.
     """
     if (step := steps[0]).fault not in (None, BY_HAND):
         nodes = chosen_nodes(run.stack, step.target, run.request.via, run.session.seed, run.roles)
-        run.breaking.prepare("0", FaultRequest(step.name, step.options, nodes))  # its key in `_parts`
+        # Its key in `_parts`.
+        run.breaking.prepare("0", FaultRequest(step.name, step.options, nodes))
 
 
 class Conductor:
@@ -138,7 +163,9 @@ class Conductor:
         self._moving: set[str] = set()
         """Nodes that may get another address."""
         self._script: deque[Part] = deque()
-        """What the steps ask for, by the schedule's time; each part is due once the one before it was done."""
+        """What the steps ask for, by the schedule's time; each part is due once the one before it
+        was done.
+        """
         self._shift_s = 0.0
         """By how much the latest step began late: what follows it keeps its distance."""
         self._closed = threading.Event()
@@ -147,8 +174,9 @@ class Conductor:
     def carry_out(self, steps: Sequence[Step]) -> None:
         """Every step, in time; returns when the last fault is healed and the last action done.
 
-        Raises RunEndedError where a fault is not in effect or the prober has ended; SandboxError: exit 2 for a target
-        that the stack does not have, exit 3 for a fault that this machine cannot have, exit 4 where the engine refuses.
+        Raises RunEndedError where a fault is not in effect or the prober has ended; SandboxError:
+        exit 2 for a target that the stack does not have, exit 3 for a fault that this machine
+        cannot have, exit 4 where the engine refuses.
         """
         self._script.extend(self._parts(steps))
         self._next_part()
@@ -156,12 +184,16 @@ class Conductor:
             due_s, _, act = heapq.heappop(self._due)
             time.sleep(max(0.0, due_s - self._now_s()))
             if self._prober.ended:
-                raise RunEndedError("infra_error", f"the probe has ended: {self._prober.last_words}")
+                raise RunEndedError(
+                    "infra_error", f"the probe has ended: {self._prober.last_words}"
+                )
             act()
         self._operator.join()
 
     def _parts(self, steps: Sequence[Step]) -> list[Part]:
-        """In the order in which they are due; what prepares a step comes before what begins then."""
+        """In the order in which they are due; what prepares a step comes before what begins
+        then.
+        """
         prepare, begin, before = list[Part](), list[Part](), None
         for number, step in enumerate(steps):
             aim = Aim(str(number), step)
@@ -171,13 +203,16 @@ class Conductor:
         return sorted(prepare + begin, key=itemgetter(0))
 
     def _next_part(self) -> None:
-        """One part after the other: what is to follow a fault must not overtake one that is late."""
+        """One part after the other: what is to follow a fault must not overtake one that is
+        late.
+        """
         if self._script:
             due_s, act = self._script.popleft()
             self._at(due_s + self._shift_s, act)
 
     def wait_until_whole(self, limit_s: float) -> None:
-        """Until every node is ready, every server writes or follows, and all have caught up; notes when.
+        """Until every node is ready, every server writes or follows, and all have caught up; notes
+        when.
 
         Else it stays open: a result.
         """
@@ -192,7 +227,9 @@ class Conductor:
             # Something else than an action may have an idle server follow again.
             is_taken_back = not refused and any(node.rejoins for node in self._run.nodes)
             managed_s = min(limit_s, MANAGED_S if is_taken_back else 0.0)
-            if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(until_s):
+            if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(
+                until_s
+            ):
                 self._run.timeline.whole_us = self._prober_us_now()
         self._run.timeline.watched_us = self._prober_us_now()
         self._look_for_addresses()
@@ -207,7 +244,9 @@ class Conductor:
         return True
 
     def _all_have_caught_up(self, until_s: float) -> bool:
-        """A member of a cluster is ready with writes in its queue: each is to have what any server had by then."""
+        """A member of a cluster is ready with writes in its queue: each is to have what any server
+        had by then.
+        """
         run, session = self._run, self._run.session
         servers, _ = reachable(run.stack, followers(run.servers_of_group, session.writer.node))
         newest = newest_operation(session, servers)
@@ -230,21 +269,27 @@ class Conductor:
         return self._clock.prober_us(time.monotonic_ns())
 
     def _at(self, due_s: float, act: Act) -> None:
-        """To the millisecond: a heal comes before the next step that is due then, whatever their sums are."""
+        """To the millisecond: a heal comes before the next step that is due then, whatever their
+        sums are.
+        """
         heapq.heappush(self._due, (round(due_s, 3), next(self._entries), act))
 
     def _say(self, text: str) -> None:
         self._run.session.on_event(Progress("trial", text))
 
     def _prepare(self, aim: Aim, before: Aim | None) -> None:
-        """In a thread of its own: a server that hangs answers late, and must not delay another step."""
+        """In a thread of its own: a server that hangs answers late, and must not delay another
+        step.
+        """
 
         def work() -> None:
             try:
                 nodes = self._nodes(aim.step, before)
                 if aim.step.fault not in (None, BY_HAND):
                     with self._asking:
-                        self._breaking.prepare(aim.key, FaultRequest(aim.step.name, aim.step.options, nodes))
+                        self._breaking.prepare(
+                            aim.key, FaultRequest(aim.step.name, aim.step.options, nodes)
+                        )
             except Exception as error:  # noqa: BLE001  (it is raised where the step begins)
                 aim.nodes.set_exception(error)
             else:
@@ -302,7 +347,9 @@ class Conductor:
             text = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
             raise RunEndedError("infra_error", f"{step.name} is not in effect: {text}")
         self._shift_s = injection.began_ns / 1e9 - self._began_s - step.at_s
-        began_us, ended_us = (self._clock.prober_us(ns) for ns in (injection.began_ns, injection.ended_ns))
+        began_us, ended_us = (
+            self._clock.prober_us(ns) for ns in (injection.began_ns, injection.ended_ns)
+        )
         times = StepTimes(step, nodes, began_us, ended_us)
         self._run.timeline.steps.append(times)
         self._say(f"{step.name} on {where}")
@@ -312,7 +359,9 @@ class Conductor:
             self._look(aim, times, self._now_s(), 0)
 
     def _look(self, aim: Aim, times: StepTimes, injected_s: float, good: int) -> None:
-        """Heals once writes have been acknowledged in each of the last seconds, or when that takes too long."""
+        """Heals once writes have been acknowledged in each of the last seconds, or when that takes
+        too long.
+        """
         times.gave_up = good < BACK_S and self._now_s() - injected_s > BACK_LIMIT_S
         if good >= BACK_S or times.gave_up:
             self._heal(aim, times)
@@ -338,7 +387,9 @@ class Conductor:
         self._say(f"healed {times.step.name} on {', '.join(times.nodes)}")
 
     def _follow(self) -> None:
-        """A started container may have no address at once, and a restarted one gets another one later."""
+        """A started container may have no address at once, and a restarted one gets another one
+        later.
+        """
         while not self._closed.wait(FOLLOW_S):
             self._look_for_addresses()
 

@@ -15,14 +15,18 @@ OTHER_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class TypicalTimes:
-    """Seconds of an outage whose fault has no length, and from a heal until every node is ready again."""
+    """Seconds of an outage whose fault has no length, and from a heal until every node is ready
+    again.
+    """
 
     outage_s: float
     return_s: float
 
 
 def trial_s(trial: TrialRequest, typical: TypicalTimes) -> float:
-    """About how long a trial takes, without its stack's start: the schedule, the way back, the tail, the ledgers."""
+    """About how long a trial takes, without its stack's start: the schedule, the way back, the
+    tail, the ledgers.
+    """
     ends = [_whole_s(step, typical) for step in trial.schedule.steps]
     return max(ends, default=0.0) + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
 

@@ -1,4 +1,6 @@
-"""Which nodes a fault hits now: the writer is who answers a write through the entry point, whatever was planned."""
+"""Which nodes a fault hits now: the writer is who answers a write through the entry point, whatever
+was planned.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,15 +20,23 @@ _WHO_WRITES: Sequence[Statement] = (
 _ANSWER_S = 3.0
 """A write that takes longer does not get through: meanwhile a schedule would wait."""
 PATIENT_S = 15.0
-"""The same where nothing else waits: a disk that was full a moment ago takes seconds for its first commits."""
+"""The same where nothing else waits: a disk that was full a moment ago takes seconds for its first
+commits.
+"""
 
 
-def writer_now(stack: RunningStack, client: str, entry: EntryPoint, answer_s: float = _ANSWER_S) -> str:
-    """The node that takes a write through the entry point now. Raises SandboxError (exit 4) where none does."""
+def writer_now(
+    stack: RunningStack, client: str, entry: EntryPoint, answer_s: float = _ANSWER_S
+) -> str:
+    """The node that takes a write through the entry point now. Raises SandboxError (exit 4) where
+    none does.
+    """
     at = Target(entry.node, entry.host, entry.port, "app")
     answer = ask(stack, client, [at], _WHO_WRITES, answer_s)[at.name]
     if answer.error or not answer.rows(2):
-        raise MachineError(f"no write gets through {entry.via}", answer.error or "no answer", "try: make ps")
+        raise MachineError(
+            f"no write gets through {entry.via}", answer.error or "no answer", "try: make ps"
+        )
     return str(answer.rows(2)[0][0])
 
 
@@ -40,10 +50,12 @@ def chosen_nodes(
 ) -> list[str]:
     """The nodes that a target means now.
 
-    ``roles``: what they were a moment ago. They hold as long as their writer takes the write; to ask every server
-    costs processor time that the prober would miss. ``answer_s``: how long a write may take.
+    ``roles``: what they were a moment ago. They hold as long as their writer takes the write; to
+    ask every server costs processor time that the prober would miss. ``answer_s``: how long a write
+    may take.
 
-    Raises SandboxError: exit 2 for a target that the stack does not have, exit 4 where there is no writer.
+    Raises SandboxError: exit 2 for a target that the stack does not have, exit 4 where there is no
+    writer.
     """
     nodes = stack.nodes()
     if target not in WORDS:
@@ -60,7 +72,13 @@ def chosen_nodes(
 
 
 def _entry_and_writer(
-    stack: RunningStack, client: str, via: str | None, roles: Mapping[str, ServerRole | None], answer_s: float
+    stack: RunningStack,
+    client: str,
+    via: str | None,
+    roles: Mapping[str, ServerRole | None],
+    answer_s: float,
 ) -> tuple[EntryPoint, str]:
     entry = stack.entry_point(via, roles)
-    return entry, entry.node if entry.via == "external" else writer_now(stack, client, entry, answer_s)
+    return entry, (
+        entry.node if entry.via == "external" else writer_now(stack, client, entry, answer_s)
+    )

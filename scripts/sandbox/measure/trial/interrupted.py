@@ -1,4 +1,6 @@
-"""A trial that is ended from outside, by Ctrl-C, TERM or a time limit: what it has measured by then is kept."""
+"""A trial that is ended from outside, by Ctrl-C, TERM or a time limit: what it has measured by then
+is kept.
+"""
 
 import time
 

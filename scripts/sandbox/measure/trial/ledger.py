@@ -42,9 +42,11 @@ class NodeRows:
 
 
 def rows_of(content: str | Mapping[str, Any]) -> NodeRows:
-    """Rows from compact JSON, parsed or not: ``{"hosts": {"galera1": ["1-500", "502"]}, "more_than_once": {"17": 2}}``.
+    """Rows from compact JSON, parsed or not: ``{"hosts": {"galera1": ["1-500", "502"]},
+    "more_than_once": {"17": 2}}``.
 
-    Raises ValueError for anything else, and for an op that has several rows but is not among those of any host.
+    Raises ValueError for anything else, and for an op that has several rows but is not among those
+    of any host.
     """
     try:
         parsed = json.loads(content) if isinstance(content, str) else content
@@ -74,8 +76,8 @@ def _expanded(ranges: Sequence[str]) -> Whole:
 def union(sets: Iterable[Whole]) -> Whole:
     """Every op of these sets, sorted, each once.
 
-    ``np.unique`` of NumPy 2.3 and newer collects the ops in a hash table first, whose time grows faster than their
-    number: 400,000 ops took 0.6 s there and 0.004 s here.
+    ``np.unique`` of NumPy 2.3 and newer collects the ops in a hash table first, whose time grows
+    faster than their number: 400,000 ops took 0.6 s there and 0.004 s here.
     """
     ops = np.sort(np.concatenate([NO_OPS, *sets]))
     first_of_its_kind = np.ones(len(ops), dtype=bool)
@@ -92,8 +94,8 @@ OLD_US = 1_000_000
 class Ledger:
     """The log of a prober, and the rows of each node that could be read after heal and rejoin.
 
-    ``writer``: the node whose history counts then; in a multi-writer topology any; None where there is none.
-    All sets are sorted arrays of op ids, each once; None: cannot be judged.
+    ``writer``: the node whose history counts then; in a multi-writer topology any; None where there
+    is none. All sets are sorted arrays of op ids, each once; None: cannot be judged.
     """
 
     log: ProberLog
@@ -113,11 +115,17 @@ class Ledger:
     @property
     def kept(self) -> Whole | None:
         """Ops that the writer has."""
-        return self.present[self.writer].ops if self.writer is not None and self.writer in self.present else None
+        return (
+            self.present[self.writer].ops
+            if self.writer is not None and self.writer in self.present
+            else None
+        )
 
     @cached_property
     def taken(self) -> list[tuple[str, Whole]]:
-        """Hosts, each with ops that it took as one node's rows say; a host once for each node that has such rows."""
+        """Hosts, each with ops that it took as one node's rows say; a host once for each node that
+        has such rows.
+        """
         return [*itertools.chain(*(rows.by_host.items() for rows in self.present.values()))]
 
     def taker(self, op: int) -> str | None:
@@ -130,7 +138,9 @@ class Ledger:
 
     def lost_on(self, node: str) -> Whole | None:
         """Acked − present on this node."""
-        return _without(self.written(ACKED), self.present[node].ops if node in self.present else None)
+        return _without(
+            self.written(ACKED), self.present[node].ops if node in self.present else None
+        )
 
     def phantom(self) -> Whole | None:
         """Failed ∩ present on any node."""
@@ -157,14 +167,20 @@ class Ledger:
         return None if self.anywhere is None else _without(self.anywhere, self.present[node].ops)
 
     def divergent(self) -> Whole | None:
-        """Ops whose rows differ between nodes: absent on one, of another host, or of another number."""
+        """Ops whose rows differ between nodes: absent on one, of another host, or of another
+        number.
+        """
         nodes = list(self.present.values())
         if len(nodes) < 2:
             return None
         hosts = {host for rows in nodes for host in rows.by_host}
         sides = [[rows.by_host.get(host, NO_OPS) for rows in nodes] for host in hosts]
         numbers = [rows.more_than_once for rows in nodes]
-        uneven = [op for op in {*itertools.chain(*numbers)} if len({each.get(op, 1) for each in numbers}) > 1]
+        uneven = [
+            op
+            for op in {*itertools.chain(*numbers)}
+            if len({each.get(op, 1) for each in numbers}) > 1
+        ]
         return union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
 
     def counts(self, split: Whole | None = None, writers_at_once: bool = False) -> LedgerCounts:
@@ -183,21 +199,27 @@ class Ledger:
             rows={node: rows.count for node, rows in self.present.items()},
             writer=self.writer,
             lost=_count(self.lost()),
-            lost_on_readers={node: count for node in sorted(others) if (count := _count(self.lost_on(node)))},
+            lost_on_readers={
+                node: count for node in sorted(others) if (count := _count(self.lost_on(node)))
+            },
             phantom=_count(self.phantom()),
             duplicate=_count(self.duplicate()),
             recovered=_count(self.recovered()),
             unknown_absent=_count(self.unknown_absent()),
             unlisted=_count(self.unlisted()),
             divergent=_count(self.divergent()),
-            missing_on={node: count for node in self.present if (count := _count(self.missing_on(node)))},
+            missing_on={
+                node: count for node in self.present if (count := _count(self.missing_on(node)))
+            },
             split_brain=_count(split),
             stale={stream: stale_reads(self.log, stream, at_writer) for stream in READ_STREAMS},
             non_monotonic=backwards_reads(self.log),
         )
 
     def _taken_elsewhere(self) -> Whole:
-        """Reads that missed only what other nodes than theirs had taken: as good as reads at a reader."""
+        """Reads that missed only what other nodes than theirs had taken: as good as reads at a
+        reader.
+        """
         reads = self.log.reads
         nodes = np.array(self.log.nodes)[reads.node[reads.stale_read]]
         own, known = np.zeros((2, len(nodes)), dtype=bool)
@@ -209,32 +231,49 @@ class Ledger:
         return np.setdiff1d(reads.stale_read[elsewhere], reads.stale_read[~elsewhere])
 
 
-def split_brain(ledger: Ledger, elected: Sequence[tuple[float, str]], resolution_us: float) -> Whole | None:
-    """Acknowledged writes that another node took while an elected one was the writer, and that this one has not.
+def split_brain(
+    ledger: Ledger, elected: Sequence[tuple[float, str]], resolution_us: float
+) -> Whole | None:
+    """Acknowledged writes that another node took while an elected one was the writer, and that this
+    one has not.
 
-    For single-writer topologies. ``elected``: as `observers.elections` found them, each the writer until the next one.
-    None where nothing was found, and a node's rows are missing for it: the elected one's, or those that have a write.
+    For single-writer topologies. ``elected``: as `observers.elections` found them, each the writer
+    until the next one. None where nothing was found, and a node's rows are missing for it: the
+    elected one's, or those that have a write.
     """
     ends = [*(at for at, _ in elected[1:]), math.inf]
-    periods = [(at + resolution_us, end - resolution_us) for (at, _), end in zip(elected, ends, strict=True)]
-    found = [_apart(ledger, node, period) for (_, node), period in zip(elected, periods, strict=True)]
+    periods = [
+        (at + resolution_us, end - resolution_us)
+        for (at, _), end in zip(elected, ends, strict=True)
+    ]
+    found = [
+        _apart(ledger, node, period) for (_, node), period in zip(elected, periods, strict=True)
+    ]
     apart = union([each for each in found if each is not None])
     return apart if len(apart) or all(each is not None for each in found) else None
 
 
 def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whole | None:
-    """By its own rows, not the last writer's, which may be the old one; who took a write shows in any node's rows."""
+    """By its own rows, not the last writer's, which may be the old one; who took a write shows in
+    any node's rows.
+    """
     writes, rows, (since, until) = ledger.log.writes, ledger.present.get(elected), period_us
     if rows is None:
         return None
     late = writes.op[(writes.outcome == ACKED) & (writes.sent > since) & (writes.sent < until)]
     missing = late[np.isin(late, rows.ops, invert=True)]
     apart = np.intersect1d(missing, union([ops for host, ops in ledger.taken if host != elected]))
-    return apart if len(apart) or np.isin(missing, union([ops for _, ops in ledger.taken])).all() else None
+    return (
+        apart
+        if len(apart) or np.isin(missing, union([ops for _, ops in ledger.taken])).all()
+        else None
+    )
 
 
 def stale_reads(log: ProberLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
-    """The stale reads of the writer or of the readers: a read at the writer that a reader answered is the readers'."""
+    """The stale reads of the writer or of the readers: a read at the writer that a reader answered
+    is the readers'.
+    """
     reads = log.reads
     own = at_writer if stream == "writer" else ~at_writer
     chosen = np.flatnonzero(own[reads.stale_read])
@@ -257,7 +296,9 @@ def stale_reads(log: ProberLog, stream: str, at_writer: NDArray[np.bool_]) -> St
 
 
 def _at_writer(log: ProberLog) -> NDArray[np.bool_]:
-    """Reads at the writer, by what their nodes were: without one, a client that has a list reads from the next node."""
+    """Reads at the writer, by what their nodes were: without one, a client that has a list reads
+    from the next node.
+    """
     reads = log.reads
     found: NDArray[np.bool_] = reads.stream == STREAMS.index("writer")
     for code, node in enumerate(log.nodes):
@@ -269,13 +310,21 @@ def _at_writer(log: ProberLog) -> NDArray[np.bool_]:
 def backwards_reads(log: ProberLog) -> BackwardsReads:
     """The reads of both streams that were not monotonic."""
     reads = log.reads
-    first = zip(reads.backwards_read[:MOST_EXAMPLES], reads.backwards_op[:MOST_EXAMPLES], strict=True)
-    examples = tuple(ReadExample(op=int(op), node=log.nodes[reads.node[read]]) for read, op in first)
+    first = zip(
+        reads.backwards_read[:MOST_EXAMPLES], reads.backwards_op[:MOST_EXAMPLES], strict=True
+    )
+    examples = tuple(
+        ReadExample(op=int(op), node=log.nodes[reads.node[read]]) for read, op in first
+    )
     return BackwardsReads(count=len(np.unique(reads.backwards_read)), examples=examples)
 
 
 def _without(ops: Whole, others: Whole | None) -> Whole | None:
-    return None if others is None else ops[np.isin(ops, others, assume_unique=True, invert=True, kind="sort")]
+    return (
+        None
+        if others is None
+        else ops[np.isin(ops, others, assume_unique=True, invert=True, kind="sort")]
+    )
 
 
 def _common(ops: Whole, others: Whole | None) -> Whole | None:
@@ -289,4 +338,8 @@ def _not_on_all(sides: Sequence[Whole]) -> Whole:
 
 
 def _count(ops: Whole | None) -> OpCount | None:
-    return None if ops is None else OpCount(count=len(ops), examples=tuple(map(int, ops[:MOST_EXAMPLES])))
+    return (
+        None
+        if ops is None
+        else OpCount(count=len(ops), examples=tuple(map(int, ops[:MOST_EXAMPLES])))
+    )

@@ -20,7 +20,8 @@ _COLUMNS = (
 )
 """Not unique by its operation: a write that was repeated must be seen."""
 _ABANDONED = (
-    "SELECT id FROM information_schema.processlist WHERE user = %s AND (info LIKE %s OR (db = %s AND info = 'COMMIT'))"
+    "SELECT id FROM information_schema.processlist WHERE user = %s AND (info LIKE %s OR (db = %s"
+    " AND info = 'COMMIT'))"
 )
 """A load has another schema, except on an external server."""
 _ABANDONED_LIMIT_S = 5.0
@@ -33,7 +34,9 @@ _READ_LIMIT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """What a node holds: its rows as `read_ledger` gives them, and its transactions; or why it could not be read."""
+    """What a node holds: its rows as `read_ledger` gives them, and its transactions; or why it
+    could not be read.
+    """
 
     rows: Mapping[str, Any] | None
     gtid: str | None
@@ -51,21 +54,28 @@ def make_ledger(session: Session, schema: str) -> None:
         raise RunEndedError("infra_error", f"the ledger could not be made: {answer.error}")
 
 
-def reachable(stack: RunningStack, servers: Sequence[StackNode]) -> tuple[list[StackNode], dict[str, str]]:
-    """The servers with their addresses as hosts, since a vanished name is looked up for long; the others' states."""
+def reachable(
+    stack: RunningStack, servers: Sequence[StackNode]
+) -> tuple[list[StackNode], dict[str, str]]:
+    """The servers with their addresses as hosts, since a vanished name is looked up for long; the
+    others' states.
+    """
     there, gone = [], {}
     for server in servers:
         control = stack.control(server.name) if server.has_container else None
         address = control.address() if control else server.host
         if address is None:
-            gone[server.name] = f"its container is {control.state() if control else 'gone'}, without an address"
+            gone[server.name] = (
+                f"its container is {control.state() if control else 'gone'}, without an address"
+            )
         else:
             there.append(replace(server, host=address))
     return there, gone
 
 
 def end_abandoned(session: Session, servers: Sequence[StackNode]) -> int:
-    """Waits until no write of the prober runs on any server, and kills those that do not end; how many that were.
+    """Waits until no write of the prober runs on any server, and kills those that do not end; how
+    many that were.
 
     A server that does not answer has none that could be ended.
     """
@@ -87,7 +97,9 @@ def _running(session: Session, targets: Sequence[Target]) -> dict[str, list[int]
 
 
 def schema_of(entry: EntryPoint) -> str:
-    """On a server of ours the ledger stands beside the sandbox's own tables; elsewhere in the load's schema."""
+    """On a server of ours the ledger stands beside the sandbox's own tables; elsewhere in the
+    load's schema.
+    """
     return entry.schema if entry.via == "external" else "sandbox"
 
 
@@ -97,9 +109,13 @@ def newest_operation(session: Session, servers: Sequence[StackNode]) -> int:
 
 
 def lacking(session: Session, servers: Sequence[StackNode], operation: int) -> list[str]:
-    """The servers that have not applied this operation, nor what came before it, or do not say so."""
+    """The servers that have not applied this operation, nor what came before it, or do not say
+    so.
+    """
     answers = _newest(session, servers)
-    return [name for name, answer in answers.items() if answer.error or _newest_of(answer) < operation]
+    return [
+        name for name, answer in answers.items() if answer.error or _newest_of(answer) < operation
+    ]
 
 
 def _newest(session: Session, servers: Sequence[StackNode]) -> dict[str, QueryResult]:
@@ -113,7 +129,9 @@ def _newest_of(answer: QueryResult) -> int:
 
 
 def wait_for_readers(session: Session, servers: Sequence[StackNode]) -> dict[str, str]:
-    """Returns when every server has the writer's newest row; those that do not in time, each with what it has."""
+    """Returns when every server has the writer's newest row; those that do not in time, each with
+    what it has.
+    """
     end = time.monotonic() + _CAUGHT_UP_LIMIT_S
     while True:
         answers = _newest(session, servers)
@@ -132,21 +150,33 @@ def _cell(rows: Sequence[Sequence[Any]]) -> Any:
     return rows[0][0] if rows else None
 
 
-def read_ledgers_of(session: Session, schema: str, servers: Sequence[StackNode]) -> dict[str, NodeReading]:
-    """What every server holds now, the writer last: whatever another one has beyond it was never the writer's."""
+def read_ledgers_of(
+    session: Session, schema: str, servers: Sequence[StackNode]
+) -> dict[str, NodeReading]:
+    """What every server holds now, the writer last: whatever another one has beyond it was never
+    the writer's.
+    """
     order = sorted(servers, key=lambda server: server.name == session.writer.node)
-    return {server.name: _read(session, schema, server) for server in order if server.port is not None}
+    return {
+        server.name: _read(session, schema, server) for server in order if server.port is not None
+    }
 
 
 def _read(session: Session, schema: str, server: StackNode) -> NodeReading:
     account = "root" if server.has_container else "app"
     request = {
-        "host": server.host, "port": server.port, "user_file": f"/sandbox/{account}.cnf", "schema": schema,
-        "family": server.family or "mysql", "timeout_s": _READ_S,
-    }  # fmt: skip
+        "host": server.host,
+        "port": server.port,
+        "user_file": f"/sandbox/{account}.cnf",
+        "schema": schema,
+        "family": server.family or "mysql",
+        "timeout_s": _READ_S,
+    }
     argv = script_argv(in_client.__name__, "read_ledger")
     try:
-        answered = session.stack.ask_session(session.client, argv, json.dumps(request), _READ_LIMIT_S)
+        answered = session.stack.ask_session(
+            session.client, argv, json.dumps(request), _READ_LIMIT_S
+        )
     except TimeoutError as late:
         return NodeReading(None, None, str(late))
     return _reading(answered.stdout, answered.last_error)

@@ -1,4 +1,5 @@
-"""The load beside the prober of a trial: an open-loop rate, started again whenever a lost connection has ended it.
+"""The load beside the prober of a trial: an open-loop rate, started again whenever a lost
+connection has ended it.
 
 Without a proxy it goes to another server then, as the prober does.
 """
@@ -26,12 +27,16 @@ NICENESS = 10
 """The load gives way to the prober, which shares its processors and must be in time."""
 _ONE_START_S = 3600
 _PAUSES_S = (0.1, 0.2, 0.5, 1.0)
-"""Before another start, as long as starts fail at once; never longer, or the load would hide that the stack is back."""
+"""Before another start, as long as starts fail at once; never longer, or the load would hide that
+the stack is back.
+"""
 _END_LIMIT_S = 15.0
 
 
 class NicedStack:
-    """The run's stack for what runs beside the prober: it gives way, and ends when the trial needs it to."""
+    """The run's stack for what runs beside the prober: it gives way, and ends when the trial needs
+    it to.
+    """
 
     def __init__(self, stack: RunningStack) -> None:
         self._stack, self._guard = stack, threading.Lock()
@@ -56,7 +61,9 @@ class NicedStack:
         return cast("RunningStack", self)
 
     def end(self) -> None:
-        """Ends the command that runs, and each that starts from now on: a load ends with its input."""
+        """Ends the command that runs, and each that starts from now on: a load ends with its
+        input.
+        """
         with self._guard:
             self._ended = True
             if self._stream is not None:
@@ -96,7 +103,9 @@ class TrialLoad:
         self._thread.join(_END_LIMIT_S)
 
     def save(self, path: Path, prober_us: Callable[[int], float]) -> None:
-        """Its seconds, measuring the capacity included: the end of each on the prober's clock, ms, and its tps."""
+        """Its seconds, measuring the capacity included: the end of each on the prober's clock, ms,
+        and its tps.
+        """
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("t_ms", "tps"))
@@ -107,10 +116,14 @@ class TrialLoad:
     def _capacity(self) -> float:
         metrics, failure = self._once(CAPACITY_S, None, "capacity_log", "capacity.log")
         if failure or not metrics.tps:
-            raise RunEndedError("failed", f"the load does not work before any fault: {failure or 'no transaction'}")
+            raise RunEndedError(
+                "failed", f"the load does not work before any fault: {failure or 'no transaction'}"
+            )
         return metrics.tps
 
-    def _once(self, seconds: int, rate: int | None, word: str, name: str) -> tuple[Metrics, str | None]:
+    def _once(
+        self, seconds: int, rate: int | None, word: str, name: str
+    ) -> tuple[Metrics, str | None]:
         """One start of the workload: its metrics, and why it failed."""
         run = self._run
         self._starts.append([])

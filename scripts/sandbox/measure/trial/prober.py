@@ -1,4 +1,6 @@
-"""The failover prober from this side: where it writes and reads, its lines as they arrive, its clock beside ours."""
+"""The failover prober from this side: where it writes and reads, its lines as they arrive, its
+clock beside ours.
+"""
 
 import json
 import re
@@ -19,7 +21,9 @@ FIRST_WRITE_LIMIT_S = 30.0
 END_LIMIT_S = 20.0
 CLOCK_LIMIT_S = 5.0
 OPENING_S = 0.025
-"""A pool of the prober opens no two connections to an entry closer together; so an outage is known to within this."""
+"""A pool of the prober opens no two connections to an entry closer together; so an outage is known
+to within this.
+"""
 _CLOCK_QUESTIONS = 5
 HEADER = '{"probe"'
 _MOVED = re.compile(r"\tpooled: \S+ failed, next is (\S+)$")
@@ -27,7 +31,9 @@ _MOVED = re.compile(r"\tpooled: \S+ failed, next is (\S+)$")
 
 @dataclass(frozen=True, slots=True)
 class ProberRates:
-    """Slots in a second: writes on pooled connections, writes that connect anew, reads at the writer and at readers."""
+    """Slots in a second: writes on pooled connections, writes that connect anew, reads at the
+    writer and at readers.
+    """
 
     pooled: int = 100
     fresh: int = 20
@@ -42,7 +48,8 @@ class ProberRates:
 
 @dataclass(frozen=True, slots=True)
 class ProberPlan:
-    """What a prober does. ``write``, ``read``: (node, port) in the order in which they are tried; one: a proxy.
+    """What a prober does. ``write``, ``read``: (node, port) in the order in which they are tried;
+    one: a proxy.
 
     ``observe``: servers of the stack, which it asks as root.
     """
@@ -54,36 +61,62 @@ class ProberPlan:
     rates: ProberRates = field(default_factory=ProberRates)
     timeout_s: float = 2.0
     transaction: bool = False
-    """Whether each write is a transaction of its own statements, BEGIN and COMMIT, instead of an autocommit."""
+    """Whether each write is a transaction of its own statements, BEGIN and COMMIT, instead of an
+    autocommit.
+    """
     seconds_limit: int = 6 * 3600
     """More than the longest trial: the prober ends when it is stopped."""
     seed: int = 1
 
     def request(self, addresses: Mapping[str, str]) -> dict[str, Any]:
-        """As the client node gets it: addresses only, since a vanished name takes 20 s to look up."""
+        """As the client node gets it: addresses only, since a vanished name takes 20 s to look
+        up.
+        """
 
         def at(places: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
             return [
-                {"node": node, "address": addresses[node], "port": port} for node, port in places if node in addresses
+                {"node": node, "address": addresses[node], "port": port}
+                for node, port in places
+                if node in addresses
             ]
 
         observed = [
-            {"node": node.name, "address": addresses[node.name], "port": node.port, "topology": node.topology,
-             "family": node.family}
-            for node in self.observe if node.name in addresses and node.topology and node.family
-        ]  # fmt: skip
-        rates = {name: getattr(self.rates, name) for name in ("pooled", "fresh", "writer", "reader")}
+            {
+                "node": node.name,
+                "address": addresses[node.name],
+                "port": node.port,
+                "topology": node.topology,
+                "family": node.family,
+            }
+            for node in self.observe
+            if node.name in addresses and node.topology and node.family
+        ]
+        rates = {
+            name: getattr(self.rates, name) for name in ("pooled", "fresh", "writer", "reader")
+        }
         return {
-            "schema": self.schema, "user_file": "/sandbox/app.cnf", "root_file": "/sandbox/root.cnf",
-            "seconds_limit": self.seconds_limit, "timeout_s": self.timeout_s, "rates": rates,
-            "write": at(self.write), "read": at(self.read), "observe": observed, "observe_interval_s": 0.1,
-            "transaction": self.transaction, "opening_s": OPENING_S, "seed": self.seed, "first_op": 1,
-        }  # fmt: skip
+            "schema": self.schema,
+            "user_file": "/sandbox/app.cnf",
+            "root_file": "/sandbox/root.cnf",
+            "seconds_limit": self.seconds_limit,
+            "timeout_s": self.timeout_s,
+            "rates": rates,
+            "write": at(self.write),
+            "read": at(self.read),
+            "observe": observed,
+            "observe_interval_s": 0.1,
+            "transaction": self.transaction,
+            "opening_s": OPENING_S,
+            "seed": self.seed,
+            "first_op": 1,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Prober's time minus ours, µs, and by how much it can be wrong (half the quickest round trip)."""
+    """Prober's time minus ours, µs, and by how much it can be wrong (half the quickest round
+    trip).
+    """
 
     offset_us: float
     uncertainty_us: float
@@ -94,7 +127,8 @@ class ClockOffset:
 
 
 class Prober:
-    """A prober in the client node, from `start` on; every line of its log goes to a file as it arrives.
+    """A prober in the client node, from `start` on; every line of its log goes to a file as it
+    arrives.
 
     Its methods are safe in any thread.
     """
@@ -106,7 +140,9 @@ class Prober:
         plan: ProberPlan,
         on_observed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """``on_observed``: gets the first line of its log, and each line that names a server's state."""
+        """``on_observed``: gets the first line of its log, and each line that names a server's
+        state.
+        """
         self._stack, self._client, self._plan, self._on_observed = stack, client, plan, on_observed
         self._nodes: list[StackNode] = []
         self._addresses: dict[str, str] = {}
@@ -115,18 +151,26 @@ class Prober:
         self._changed = threading.Condition()
         self.acknowledged, self.started, self.ended = 0, False, False
         self.writes_at = plan.write[0][0] if len(plan.write) > 1 else None
-        """The server to which a client that has a list of them sends its pooled writes now; None through a proxy."""
+        """The server to which a client that has a list of them sends its pooled writes now; None
+        through a proxy.
+        """
         self._last = ""
 
     def start(self, path: Path) -> None:
-        """Starts it; its log goes to ``path``. Raises SandboxError (exit 4) where the client node cannot run it."""
+        """Starts it; its log goes to ``path``. Raises SandboxError (exit 4) where the client node
+        cannot run it.
+        """
         plan = self._plan
         names = {*dict(plan.write), *dict(plan.read), *(node.name for node in plan.observe)}
         self._nodes = [node for node in self._stack.nodes() if node.name in names]
         self._addresses = addresses_of(self._nodes, self._stack)
         contents = prober_files()
         ship(self._stack, self._client, contents)
-        argv = ["python3", f"{folder_of(contents)}/prober.py", json.dumps(plan.request(self._addresses))]
+        argv = [
+            "python3",
+            f"{folder_of(contents)}/prober.py",
+            json.dumps(plan.request(self._addresses)),
+        ]
         self._path = path
         self._stream = self._stack.stream(self._client, argv)
         self._reader = threading.Thread(target=self._read, name="prober", daemon=True)
@@ -139,11 +183,19 @@ class Prober:
         return self.started and not self.ended
 
     def wait_for_writes(self, count: int = 10) -> None:
-        """Until so many writes are acknowledged. Raises SandboxError (exit 4) where they are not."""
+        """Until so many writes are acknowledged. Raises SandboxError (exit 4) where they are
+        not.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self.acknowledged >= count or self.ended, FIRST_WRITE_LIMIT_S)
+            self._changed.wait_for(
+                lambda: self.acknowledged >= count or self.ended, FIRST_WRITE_LIMIT_S
+            )
         if self.acknowledged < count:
-            known = self.last_words if self.ended else f"{self.acknowledged} writes in {FIRST_WRITE_LIMIT_S:.0f} s"
+            known = (
+                self.last_words
+                if self.ended
+                else f"{self.acknowledged} writes in {FIRST_WRITE_LIMIT_S:.0f} s"
+            )
             raise MachineError("the probe's writes are not acknowledged", known, "try: make ps")
 
     def clock(self) -> ClockOffset:
@@ -163,11 +215,15 @@ class Prober:
         return (received_ns - sent_ns) / 1000, at_us - (sent_ns + received_ns) / 2000
 
     def follow_addresses(self, nodes: Iterable[str]) -> dict[str, str]:
-        """Gives it the addresses that have changed among those of some nodes; node → new address."""
+        """Gives it the addresses that have changed among those of some nodes; node → new
+        address.
+        """
         with self._following:
             known = [node for node in self._nodes if node.name in {*nodes} & {*self._addresses}]
             now = addresses_of(known, self._stack)
-            moved = {node: address for node, address in now.items() if self._addresses[node] != address}
+            moved = {
+                node: address for node, address in now.items() if self._addresses[node] != address
+            }
             for node, address in moved.items():
                 self._stream.send(f"address {node} {address}")
             self._addresses |= moved
@@ -175,7 +231,9 @@ class Prober:
 
     @property
     def last_words(self) -> str:
-        """What it printed last that is no line of its log, or why that cannot be written: why it ended."""
+        """What it printed last that is no line of its log, or why that cannot be written: why it
+        ended.
+        """
         return self._last or ("it printed nothing" if self.started else "it was not started")
 
     def stop(self) -> None:
@@ -199,7 +257,9 @@ class Prober:
                         if line.startswith((HEADER, "w\t")):
                             self._on_observed(line)
                         self._note(line)
-                    elif line.strip():  # of Python or of the engine's client, whose errors come along
+                    elif (
+                        line.strip()
+                    ):  # of Python or of the engine's client, whose errors come along
                         self._last = line.strip()
         except OSError as error:  # the disk of the results is full
             self._last = f"{self._path}: {error}"
@@ -226,11 +286,18 @@ class Prober:
 def prober_files() -> dict[str, str]:
     """The prober's modules, which import each other and are shipped together: name → text."""
     shipped = files(in_client).iterdir()
-    found = (file for file in shipped if file.name.startswith("prober") and file.name.endswith(".py"))
+    found = (
+        file for file in shipped if file.name.startswith("prober") and file.name.endswith(".py")
+    )
     return {file.name: file.read_text(encoding="utf-8") for file in found}
 
 
 def addresses_of(nodes: Iterable[StackNode], stack: RunningStack) -> dict[str, str]:
-    """Address of each node that has one now; of a server outside the stack, what the client knows it by."""
-    found = {node.name: stack.control(node.name).address() if node.has_container else node.host for node in nodes}
+    """Address of each node that has one now; of a server outside the stack, what the client knows
+    it by.
+    """
+    found = {
+        node.name: stack.control(node.name).address() if node.has_container else node.host
+        for node in nodes
+    }
     return {node: address for node, address in found.items() if address}

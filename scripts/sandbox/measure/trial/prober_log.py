@@ -30,7 +30,9 @@ _CHUNK = 10_000
 
 
 class StreamSlots(NamedTuple):
-    """All slots of one stream by due time, µs. ``served``: when it was acknowledged or answered; inf: never."""
+    """All slots of one stream by due time, µs. ``served``: when it was acknowledged or answered;
+    inf: never.
+    """
 
     due: Whole
     served: Real
@@ -67,7 +69,9 @@ class ProberLog:
         own = columns.stream == STREAMS.index(stream)
         unsent = self.missed.due[self.missed.stream == STREAMS.index(stream)]
         due = np.concatenate([columns.due[own], unsent])
-        served = np.concatenate([np.where(good, columns.done, NEVER)[own], np.full(len(unsent), NEVER)])
+        served = np.concatenate(
+            [np.where(good, columns.done, NEVER)[own], np.full(len(unsent), NEVER)]
+        )
         order = np.argsort(due, kind="stable")
         return StreamSlots(due[order], served[order])
 
@@ -77,15 +81,19 @@ class ProberLog:
         return np.sort(served[np.isfinite(served)])
 
     def latency_ms(self, stream: str, since_us: float = -NEVER, until_us: float = NEVER) -> Real:
-        """Done − due of every slot due from ``since_us`` to before ``until_us``; inf for one that was never served.
+        """Done − due of every slot due from ``since_us`` to before ``until_us``; inf for one that
+        was never served.
 
-        From the due time, so that a stall counts against every slot that it delays (coordinated omission: wrk2).
+        From the due time, so that a stall counts against every slot that it delays (coordinated
+        omission: wrk2).
         """
         due, served = self.slots(stream)
         return (served - due)[(due >= since_us) & (due < until_us)] / 1000
 
     def lateness_ms(self, until_us: float = NEVER) -> Real:
-        """Sent − due of all slots sent that were due before ``until_us``: how far the prober itself was behind."""
+        """Sent − due of all slots sent that were due before ``until_us``: how far the prober itself
+        was behind.
+        """
         due = np.concatenate([self.writes.due, self.reads.due])
         late = np.concatenate([self.writes.sent, self.reads.sent]) - due
         late_ms: Real = late[np.isfinite(late) & (due < until_us)] / 1000
@@ -93,13 +101,18 @@ class ProberLog:
 
     def missed_by_stream(self) -> dict[str, int]:
         """Slots that could not be sent; every stream is named."""
-        return {name: int(np.count_nonzero(self.missed.stream == code)) for code, name in enumerate(STREAMS)}
+        return {
+            name: int(np.count_nonzero(self.missed.stream == code))
+            for code, name in enumerate(STREAMS)
+        }
 
     def errors(self, t0_us: float, during_end_us: float) -> dict[str, dict[str, dict[str, int]]]:
-        """Phase (before, during, after) → ``writes`` and ``reads`` → error code → slots that failed or are unknown.
+        """Phase (before, during, after) → ``writes`` and ``reads`` → error code → slots that failed
+        or are unknown.
 
-        A slot that ended before ``t0_us`` is before, one due from ``during_end_us`` on is after; all others are during,
-        among them those in flight at either end, and an intent without an outcome, which never ended.
+        A slot that ended before ``t0_us`` is before, one due from ``during_end_us`` on is after;
+        all others are during, among them those in flight at either end, and an intent without an
+        outcome, which never ended.
         """
         writes, reads = self.writes, self.reads
         ends = np.where(np.isnan(writes.done), NEVER, writes.done)
@@ -107,7 +120,9 @@ class ProberLog:
         of_reads = _phases(reads.due, reads.done, t0_us, during_end_us)
         return {
             phase: {
-                "writes": self._by_code(writes.code[(writes.outcome != ACKED) & (of_writes == number)]),
+                "writes": self._by_code(
+                    writes.code[(writes.outcome != ACKED) & (of_writes == number)]
+                ),
                 "reads": self._by_code(reads.code[~reads.ok & (of_reads == number)]),
             }
             for number, phase in enumerate(PHASES)
@@ -126,9 +141,9 @@ def _phases(due: Whole, done: Whole | Real, t0_us: float, during_end_us: float) 
 def read_prober_log(lines: Iterable[str]) -> ProberLog:
     """The log of a prober, from its lines with or without their line ends.
 
-    A last line that is cut off is left out: one that is malformed, or that alone has no line end. Raises ValueError
-    with the line's number for any other malformed line, among them a first line that is no header; and with the op
-    for an outcome without an intent, or an op that comes twice.
+    A last line that is cut off is left out: one that is malformed, or that alone has no line end.
+    Raises ValueError with the line's number for any other malformed line, among them a first line
+    that is no header; and with the op for an outcome without an intent, or an op that comes twice.
     """
     source = iter(lines)
     first = next(source, "")
@@ -140,24 +155,39 @@ def read_prober_log(lines: Iterable[str]) -> ProberLog:
         except MALFORMED:
             for each, line in enumerate(chunk, number):
                 if _is_malformed(line):
-                    raise ValueError(f"line {each} is not of a probe's log: {line[:200]!r}") from None
+                    raise ValueError(
+                        f"line {each} is not of a probe's log: {line[:200]!r}"
+                    ) from None
             raise
     return _log(header, collected)
 
 
 def _log(header: Mapping[str, Any], collected: Collected) -> ProberLog:
-    writes, reads, missed = collected.writes(), collected.reads(), collected.missed()  # adds a code, hence first
+    # Adds a code, hence first.
+    writes, reads, missed = collected.writes(), collected.reads(), collected.missed()
     return ProberLog(
-        began_utc_s=header["began_utc_s"], request=header["request"], writes=writes, reads=reads, missed=missed,
-        observations=dict(collected.observations), clock=collected.clock, notes=collected.notes,
-        ended=collected.ended, codes=tuple(collected.codes), nodes=tuple(collected.nodes),
-    )  # fmt: skip
+        began_utc_s=header["began_utc_s"],
+        request=header["request"],
+        writes=writes,
+        reads=reads,
+        missed=missed,
+        observations=dict(collected.observations),
+        clock=collected.clock,
+        notes=collected.notes,
+        ended=collected.ended,
+        codes=tuple(collected.codes),
+        nodes=tuple(collected.nodes),
+    )
 
 
 def _header(line: str) -> Mapping[str, Any]:
     try:
         header: Mapping[str, Any] = json.loads(line)
-        known = header["probe"] == 1 and float(header["began_utc_s"]) and dict(header["request"]["rates"])
+        known = (
+            header["probe"] == 1
+            and float(header["began_utc_s"])
+            and dict(header["request"]["rates"])
+        )
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
@@ -166,7 +196,9 @@ def _header(line: str) -> Mapping[str, Any]:
 
 
 def _chunks(lines: Iterator[str], terminated: bool) -> Iterator[tuple[int, list[str]]]:
-    """Lines from the second on, by the number of the first of them, without a last one that is cut off."""
+    """Lines from the second on, by the number of the first of them, without a last one that is cut
+    off.
+    """
     number, held = 2, list(itertools.islice(lines, 1))
     while chunk := list(itertools.islice(lines, _CHUNK)):
         yield number, held + chunk[:-1]

@@ -1,4 +1,6 @@
-"""What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's record."""
+"""What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's
+record.
+"""
 
 import math
 from collections.abc import Collection, Mapping
@@ -9,7 +11,13 @@ import numpy as np
 from sandbox.judge.survival import Lasted
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial.check import Evidence, judge_all
-from sandbox.measure.trial.cluster import cluster_samples, load_change_percent, load_seconds, paused_percent, queue_max
+from sandbox.measure.trial.cluster import (
+    cluster_samples,
+    load_change_percent,
+    load_seconds,
+    paused_percent,
+    queue_max,
+)
 from sandbox.measure.trial.figures import Cause, figures_of, nearest_rank
 from sandbox.measure.trial.ledger import Ledger, rows_of, split_brain
 from sandbox.measure.trial.ledger_on_servers import NodeReading
@@ -35,21 +43,30 @@ def judge_trial(
     behind: Mapping[str, str],
     idle: Collection[str] = (),
 ) -> None:
-    """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no failure of the run.
+    """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no
+    failure of the run.
 
-    ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then, each with the
-    reason; ``idle``: those of them that are out of their group. Raises RunEndedError where the prober itself was too
-    late to measure anything, or ended before the trial, and where an action was not done.
+    ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up
+    then, each with the reason; ``idle``: those of them that are out of their group. Raises
+    RunEndedError where the prober itself was too late to measure anything, or ended before the
+    trial, and where an action was not done.
     """
     log = _log(run)
     timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
     end_us = timeline.end_us or t0_us
     timeline.steps.sort(key=lambda each: each.began_us)
     figures = _figures(log, timeline, t0_us, end_us)
-    ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
+    ledger = Ledger(
+        log,
+        {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None},
+        writer,
+    )
     counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
     healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
-    metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
+    metrics, lengths = (
+        _metrics(figures, counts, timeline, t0_us),
+        _latencies(log, t0_us, healed_us) | _join(timeline),
+    )
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
     still_open = [name for name, (_, still_open) in lengths.items() if still_open]
     ended_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
@@ -57,26 +74,39 @@ def judge_trial(
     figures = figures.model_copy(update=changed)
     run.metrics = metrics.model_copy(update=known)
     run.judged = _record(run, log, figures, counts, (t0_us, end_us))
-    run.checks += judge_all(replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle))
+    run.checks += judge_all(
+        replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle)
+    )
     _require_measured(figures, timeline)
 
 
 def _figures(log: ProberLog, timeline: Timeline, t0_us: float, end_us: float) -> Figures:
-    """The figures of the log; none of replication lag where a fault leaves the observers' rows undated."""
+    """The figures of the log; none of replication lag where a fault leaves the observers' rows
+    undated.
+    """
     injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
     first = next(iter(timeline.steps), None)
     broken = first.nodes if first is not None and first.step.action is None else []
-    acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
-    gave_up_us = min((each.heal_began_us or math.inf for each in timeline.steps if each.gave_up), default=math.inf)
+    acted_us = min(
+        (each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf
+    )
+    gave_up_us = min(
+        (each.heal_began_us or math.inf for each in timeline.steps if each.gave_up),
+        default=math.inf,
+    )
     clock_us = timeline.clock_us or 0.0
     causes = _causes(timeline)
-    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, clock_us, gave_up_us, causes)
+    figures = figures_of(
+        log, t0_us, injections, end_us, broken, acted_us, clock_us, gave_up_us, causes
+    )
     undated = any(each.step.fault == UNDATED for each in timeline.steps)
     return figures.model_copy(update={"lag": {}}) if undated else figures
 
 
 def _causes(timeline: Timeline) -> list[Cause]:
-    """When something was broken or an operator was at work; ``none`` breaks nothing, so that no stall is an outage."""
+    """When something was broken or an operator was at work; ``none`` breaks nothing, so that no
+    stall is an outage.
+    """
     causes: list[Cause] = []
     for each in timeline.steps:
         if each.step.action is not None:
@@ -87,7 +117,9 @@ def _causes(timeline: Timeline) -> list[Cause]:
 
 
 def is_brownout_over(run: TrialRun, now_us: float) -> bool:
-    """Whether writes are as quick as before the fault, by what the prober has logged so far; where unknown, yes."""
+    """Whether writes are as quick as before the fault, by what the prober has logged so far; where
+    unknown, yes.
+    """
     path = run.folder / run.files["probe"]
     whole_lines = path.read_text(encoding="utf-8").rpartition("\n")[0]
     try:
@@ -99,12 +131,19 @@ def is_brownout_over(run: TrialRun, now_us: float) -> bool:
 
 
 def _require_measured(figures: Figures, timeline: Timeline) -> None:
-    """Raises RunEndedError where the prober was late before anything broke, and where an action was not done."""
+    """Raises RunEndedError where the prober was late before anything broke, and where an action was
+    not done.
+    """
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
-        raise RunEndedError("infra_error", f"the probe was late before the fault (p99 {shown}): the host is too busy")
-    undone = "; ".join(f"{each.step.name} was not done: {each.outcome}" for each in timeline.steps if each.undone)
+        raise RunEndedError(
+            "infra_error",
+            f"the probe was late before the fault (p99 {shown}): the host is too busy",
+        )
+    undone = "; ".join(
+        f"{each.step.name} was not done: {each.outcome}" for each in timeline.steps if each.undone
+    )
     if undone:
         raise RunEndedError("failed", undone)
 
@@ -115,7 +154,9 @@ def prober_was_late(record: Record) -> bool:
 
 
 def _log(run: TrialRun) -> ProberLog:
-    """The prober's log. Raises RunEndedError for one without its end: what came later would look like an outage."""
+    """The prober's log. Raises RunEndedError for one without its end: what came later would look
+    like an outage.
+    """
     said = run.prober.last_words
     try:
         with (run.folder / run.files["probe"]).open(encoding="utf-8") as lines:
@@ -125,12 +166,16 @@ def _log(run: TrialRun) -> ProberLog:
             "infra_error", f"the probe's log cannot be read: {error}; it printed last: {said}"
         ) from error
     if not log.ended:
-        raise RunEndedError("infra_error", f"the probe ended before the trial did; it printed last: {said}")
+        raise RunEndedError(
+            "infra_error", f"the probe ended before the trial did; it printed last: {said}"
+        )
     return log
 
 
 def _t0_us(timeline: Timeline, log: ProberLog) -> float:
-    """Start of the first fault or action; of a trial in which nothing was done, the end of the log."""
+    """Start of the first fault or action; of a trial in which nothing was done, the end of the
+    log.
+    """
     if timeline.steps:
         return min(each.began_us for each in timeline.steps)
     return timeline.end_us or float(log.acks("pooled")[-1:].max(initial=0.0))
@@ -140,13 +185,20 @@ def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: boo
     """The verdicts; those on a split brain only where another writer was elected."""
     elected = elections(ledger.log.observations, t0_us)
     resolution_us = 1000 * figures.resolution_ms["election_ms"]
-    return ledger.counts(split_brain(ledger, elected, resolution_us) if elected else None, writers_at_once)
+    return ledger.counts(
+        split_brain(ledger, elected, resolution_us) if elected else None, writers_at_once
+    )
 
 
 def _evidence(
-    run: TrialRun, readings: Mapping[str, NodeReading], figures: Figures, counts: LedgerCounts, writer: str | None
+    run: TrialRun,
+    readings: Mapping[str, NodeReading],
+    figures: Figures,
+    counts: LedgerCounts,
+    writer: str | None,
 ) -> Evidence:
-    # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others by design.
+    # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others
+    # by design.
     comparable = not any(node.topology == "galera" for node in run.servers_of_group)
     actions = [each for each in run.timeline.steps if each.step.action is not None]
     return Evidence(
@@ -158,7 +210,9 @@ def _evidence(
         writer=writer,
         refused=_refused(figures),
         refused_by=run.refused,
-        actions=[(each.step.name, each.outcome or "it did not end", each.refused) for each in actions],
+        actions=[
+            (each.step.name, each.outcome or "it did not end", each.refused) for each in actions
+        ],
     )
 
 
@@ -171,14 +225,22 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
     named = METRICS.keys() & Figures.model_fields.keys()
     lags = [lag.max_ms for lag in figures.lag.values()]
     later = (figures.errors_during, figures.errors_after)
-    errors = {kind: sum(sum(phase.get(kind, {}).values()) for phase in later) for kind in ("writes", "reads")}
+    errors = {
+        kind: sum(sum(phase.get(kind, {}).values()) for phase in later)
+        for kind in ("writes", "reads")
+    }
     return Metrics(
         **{name: getattr(figures, name) for name in named},
-        redundancy_ms=None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1),
+        redundancy_ms=(
+            None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1)
+        ),
         lag_max_ms=max(lags, default=None),
         write_errors=errors["writes"],
         read_errors=errors["reads"],
-        **{name: getattr(getattr(counts, name), "count", None) for name in ("lost", "phantom", "duplicate")},
+        **{
+            name: getattr(getattr(counts, name), "count", None)
+            for name in ("lost", "phantom", "duplicate")
+        },
         stale=sum(each.stale for each in counts.stale.values()),
     )
 
@@ -188,30 +250,46 @@ def _join(timeline: Timeline) -> dict[str, Lasted]:
     joined = [each for step in timeline.steps for each in step.joined_s]
     if not joined:
         return {}
-    longest_s, still_open = max(took_s for took_s, _ in joined), any(still_open for _, still_open in joined)
+    longest_s, still_open = (
+        max(took_s for took_s, _ in joined),
+        any(still_open for _, still_open in joined),
+    )
     return {"join_ms": (round(1000 * longest_s, 1), still_open)}
 
 
 def _latencies(log: ProberLog, t0_us: float, healed_us: float) -> dict[str, Lasted]:
     """Of pooled writes due while something was broken.
 
-    Where so many were never acknowledged it is open, and at least the time-out and the slowest write that was.
+    Where so many were never acknowledged it is open, and at least the time-out and the slowest
+    write that was.
     """
     latencies = log.latency_ms("pooled", t0_us, healed_us)
-    least = max(1000 * float(log.request["timeout_s"]), float(latencies.max(initial=0, where=~np.isinf(latencies))))
+    least = max(
+        1000 * float(log.request["timeout_s"]),
+        float(latencies.max(initial=0, where=~np.isinf(latencies))),
+    )
     ranks = {f"latency_p{percent}_ms": nearest_rank(latencies, percent) for percent in (50, 95, 99)}
     known = {name: ms for name, ms in ranks.items() if ms is not None}
-    return {name: (round(least if math.isinf(ms) else ms, 3), math.isinf(ms)) for name, ms in known.items()}
+    return {
+        name: (round(least if math.isinf(ms) else ms, 3), math.isinf(ms))
+        for name, ms in known.items()
+    }
 
 
-def _beside(run: TrialRun, log: ProberLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
-    """What the fault did to the cluster and to the load, as far as the samples and the load say it."""
+def _beside(
+    run: TrialRun, log: ProberLog, t0_us: float, healed_us: float
+) -> dict[str, float | None]:
+    """What the fault did to the cluster and to the load, as far as the samples and the load say
+    it.
+    """
     end_us = run.timeline.end_us or healed_us
     samples = cluster_samples(_lines(run, "samples"), log.began_utc_s)
     return {
         "flow_control_paused_percent": paused_percent(samples, t0_us, healed_us),
         "queue_max": queue_max(samples, t0_us, end_us),
-        "load_tps_change_percent": load_change_percent(load_seconds(_lines(run, "load_seconds")), t0_us, healed_us),
+        "load_tps_change_percent": load_change_percent(
+            load_seconds(_lines(run, "load_seconds")), t0_us, healed_us
+        ),
     }
 
 
@@ -221,7 +299,11 @@ def _lines(run: TrialRun, word: str) -> list[bytes]:
 
 
 def _record(
-    run: TrialRun, log: ProberLog, figures: Figures, counts: LedgerCounts, window_us: tuple[float, float]
+    run: TrialRun,
+    log: ProberLog,
+    figures: Figures,
+    counts: LedgerCounts,
+    window_us: tuple[float, float],
 ) -> TrialRecord:
     timeline, (t0_us, end_us) = run.timeline, window_us
     return TrialRecord(
@@ -236,9 +318,14 @@ def _record(
         transaction=bool(log.request["transaction"]),
         load_rate_per_s=run.load.rate_per_s if run.load else None,
         load_starts=run.load.starts if run.load else None,
-        writers=[WritersSeen(at_ms=at / 1000, nodes=list(nodes)) for at, nodes in writers_seen(log.observations)],
+        writers=[
+            WritersSeen(at_ms=at / 1000, nodes=list(nodes))
+            for at, nodes in writers_seen(log.observations)
+        ],
         moved=dict(timeline.moved),
-        clock_uncertainty_ms=None if timeline.clock_us is None else round(timeline.clock_us / 1000, 3),
+        clock_uncertainty_ms=(
+            None if timeline.clock_us is None else round(timeline.clock_us / 1000, 3)
+        ),
         figures=figures,
         ledger=counts,
     )
@@ -247,9 +334,17 @@ def _record(
 def _step(times: StepTimes) -> TrialStep:
     step = times.step
     return TrialStep(
-        fault=step.fault, action=step.action, target=step.target, nodes=times.nodes, options=dict(step.options),
-        at_s=step.at_s, began_ms=round(times.began_us / 1000, 3), ended_ms=round(times.ended_us / 1000, 3),
+        fault=step.fault,
+        action=step.action,
+        target=step.target,
+        nodes=times.nodes,
+        options=dict(step.options),
+        at_s=step.at_s,
+        began_ms=round(times.began_us / 1000, 3),
+        ended_ms=round(times.ended_us / 1000, 3),
         heal_began_ms=None if times.heal_began_us is None else round(times.heal_began_us / 1000, 3),
         healed_ms=None if times.healed_us is None else round(times.healed_us / 1000, 3),
-        gave_up=times.gave_up, outcome=times.outcome, refused=times.refused,
-    )  # fmt: skip
+        gave_up=times.gave_up,
+        outcome=times.outcome,
+        refused=times.refused,
+    )

@@ -43,7 +43,8 @@ class TrialRequest(RunRequest):
         if self.via == MEMBERS:
             what = f"a trial does not go through VIA={MEMBERS}"
             known = (
-                "without a proxy its probe knows every server; a load on all members would end with the first of them"
+                "without a proxy its probe knows every server; a load on all members would end with"
+                " the first of them"
             )
             raise SandboxError(what, known, "try: make trial VIA=writer")
         refuse_as_companion(self.workload.workload, self.workload.name, self.parameters)
@@ -101,7 +102,9 @@ class StepTimes:
     """What an action did, or why it did not."""
     refused: bool = False
     undone: bool = False
-    """Whether it was not done, which is no result of the setup: the trial is one of something else."""
+    """Whether it was not done, which is no result of the setup: the trial is one of something
+    else.
+    """
     joined_s: list[Lasted] = field(default_factory=list)
     """Seconds until each server that an action started was ready; open: it was not, by then."""
 

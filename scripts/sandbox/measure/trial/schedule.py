@@ -1,4 +1,6 @@
-"""A schedule is data: faults and actions in time, written in a fault profile, drawn from a seed, or given by names."""
+"""A schedule is data: faults and actions in time, written in a fault profile, drawn from a seed, or
+given by names.
+"""
 
 import itertools
 import random
@@ -8,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ValidationInfo
 
@@ -39,23 +49,31 @@ _KEYS = {"at": "at_s", "for": "for_s", "fault": "fault", "action": "action", "ta
 
 
 def seconds(text: object) -> float:
-    """``500ms``, ``1.5s`` or ``2m`` in seconds. Raises ValueError with what is allowed, for all else."""
+    """``500ms``, ``1.5s`` or ``2m`` in seconds. Raises ValueError with what is allowed, for all
+    else.
+    """
     found = _LENGTH.fullmatch(text) if isinstance(text, str) else None
     ms = float(found[1]) * _MS[found[2]] if found else 0.0
     if not found or abs(ms - round(ms)) > 1e-6:
-        raise ValueError("a length of time such as 500ms, 10s or 2m is expected, in whole milliseconds")
+        raise ValueError(
+            "a length of time such as 500ms, 10s or 2m is expected, in whole milliseconds"
+        )
     return round(ms) / 1000
 
 
 def length(seconds_: float) -> str:
-    """A length of time as `seconds` reads it: ``500ms``, ``1.5s``, ``2m``. It is rounded to milliseconds."""
+    """A length of time as `seconds` reads it: ``500ms``, ``1.5s``, ``2m``. It is rounded to
+    milliseconds.
+    """
     ms = round(seconds_ * 1000)
     unit = "m" if ms and ms % 60_000 == 0 else "s" if ms >= 1000 else "ms"
     return f"{ms / _MS[unit]:.3f}".rstrip("0").rstrip(".") + unit
 
 
 def span(text: object) -> tuple[float, float]:
-    """``20s..40s``, or one length for both ends, in seconds. Raises ValueError with what is allowed."""
+    """``20s..40s``, or one length for both ends, in seconds. Raises ValueError with what is
+    allowed.
+    """
     low, dots, high = text.partition("..") if isinstance(text, str) else (text, "", "")
     found = seconds(low), seconds(high if dots else low)
     if found[0] > found[1]:
@@ -72,7 +90,9 @@ class MisplacedKeyError(ValueError):
 
 
 class Step(BaseModel):
-    """One fault or one action in time. ``for_s`` None: until the trial has seen what it needs; an action has none."""
+    """One fault or one action in time. ``for_s`` None: until the trial has seen what it needs; an
+    action has none.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     at_s: float = Field(gt=0, le=LONGEST_S)
@@ -93,7 +113,9 @@ class Step(BaseModel):
 
     @field_validator("options")
     @classmethod
-    def _are_valid(cls, options: dict[str, OptionValue], info: ValidationInfo) -> dict[str, OptionValue]:
+    def _are_valid(
+        cls, options: dict[str, OptionValue], info: ValidationInfo
+    ) -> dict[str, OptionValue]:
         try:
             if info.data.get("fault"):
                 fault_named(info.data["fault"], options)
@@ -106,7 +128,9 @@ class Step(BaseModel):
     @model_validator(mode="after")
     def _is_one_of_both(self) -> "Step":
         if (self.fault is None) == (self.action is None):
-            raise ValueError("a step is either a fault or an action" + ("" if self.fault else ": which one?"))
+            raise ValueError(
+                "a step is either a fault or an action" + ("" if self.fault else ": which one?")
+            )
         if self.action is not None and self.for_s is not None:
             raise MisplacedKeyError("an action has no length: it ends when it is done", "for")
         return self
@@ -114,7 +138,9 @@ class Step(BaseModel):
     @model_validator(mode="after")
     def _ends_in_time(self) -> "Step":
         if self.end_s is not None and self.end_s > LONGEST_S + _SLACK_S:
-            raise MisplacedKeyError(f"it ends after {length(LONGEST_S)}, the longest schedule", "for")
+            raise MisplacedKeyError(
+                f"it ends after {length(LONGEST_S)}, the longest schedule", "for"
+            )
         return self
 
     @property
@@ -145,26 +171,35 @@ class Schedule(BaseModel):
 
 
 def refuse_misfits(steps: Sequence[Step]) -> None:
-    """Raises ValueError for steps that overlap with themselves, or that have none before them to be the same as."""
+    """Raises ValueError for steps that overlap with themselves, or that have none before them to be
+    the same as.
+    """
     first = min(range(len(steps)), key=lambda position: steps[position].at_s, default=0)
     if steps and steps[first].target == SAME:
-        raise MisplacedKeyError("there is no step before it whose nodes are the same", "steps", first, "target")
+        raise MisplacedKeyError(
+            "there is no step before it whose nodes are the same", "steps", first, "target"
+        )
     _refuse_overlaps(steps)
 
 
 def _refuse_overlaps(steps: Sequence[Step]) -> None:
-    """Raises ValueError where a fault hits a target whose other fault is not healed and would end with it.
+    """Raises ValueError where a fault hits a target whose other fault is not healed and would end
+    with it.
 
     Actions may overlap.
     """
     for position, step in enumerate(steps):
         for other in steps[:position]:
-            aimed_alike = step.target == other.target or (step.target == SAME and other is steps[position - 1])
+            aimed_alike = step.target == other.target or (
+                step.target == SAME and other is steps[position - 1]
+            )
             clash = step.fault and other.fault and end_together(step.fault, other.fault)
             if aimed_alike and clash and _overlap(step, other):
                 what = f"{step.fault} of {step.target} at {length(step.at_s)}"
                 first = "the one" if step.fault == other.fault else other.fault
-                raise MisplacedKeyError(f"{what} overlaps with {first} at {length(other.at_s)}", "steps", position)
+                raise MisplacedKeyError(
+                    f"{what} overlaps with {first} at {length(other.at_s)}", "steps", position
+                )
 
 
 def _overlap(one: Step, other: Step) -> bool:
@@ -177,7 +212,10 @@ def step_of(value: object) -> object:
     if not isinstance(value, Mapping):
         if isinstance(value, Step):
             return value
-        raise ValueError("a step is a mapping: at, fault or action, target, for, and options of the fault or action")
+        raise ValueError(
+            "a step is a mapping: at, fault or action, target, for, and options of the fault or"
+            " action"
+        )
     step: dict[str, Any] = {_KEYS[key]: value[key] for key in _KEYS if value.get(key) is not None}
     for key in ("at", "for"):
         if _KEYS[key] in step:
@@ -185,7 +223,12 @@ def step_of(value: object) -> object:
                 step[_KEYS[key]] = seconds(value[key])
             except ValueError as problem:
                 raise MisplacedKeyError(str(problem), key) from problem
-    return {**step, "options": {str(key): each for key, each in value.items() if not (key in _KEYS or each is None)}}
+    return {
+        **step,
+        "options": {
+            str(key): each for key, each in value.items() if not (key in _KEYS or each is None)
+        },
+    }
 
 
 Span = Annotated[tuple[float, float], BeforeValidator(span)]
@@ -193,7 +236,9 @@ StepInFile = Annotated[Step, BeforeValidator(step_of)]
 
 
 class RandomSteps(BaseModel):
-    """Steps to draw: each begins ``every`` so many seconds, and is healed before the next one begins."""
+    """Steps to draw: each begins ``every`` so many seconds, and is healed before the next one
+    begins.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     faults: list[str] = Field(min_length=1)
@@ -217,7 +262,9 @@ class RandomSteps(BaseModel):
         if min(self.every[0], self.lasting[0]) <= 0:
             raise ValueError("every and for are longer than nothing")
         if self.lasting[1] > self.every[0]:
-            raise ValueError(f"for is at most {length(self.every[0])}: each is healed before the next one begins")
+            raise ValueError(
+                f"for is at most {length(self.every[0])}: each is healed before the next one begins"
+            )
         if self.count * self.every[1] + self.lasting[1] > LONGEST_S:
             raise ValueError(f"count × every exceeds {length(LONGEST_S)}, the longest schedule")
         return self
@@ -228,7 +275,14 @@ class RandomSteps(BaseModel):
         for _ in range(self.count):
             at_s = round(at_s + round(draw.uniform(*self.every), 3), 3)
             fault, target = draw.choice(self.faults), draw.choice(self.targets)
-            steps.append(Step(at_s=at_s, fault=fault, target=target, for_s=round(draw.uniform(*self.lasting), 3)))
+            steps.append(
+                Step(
+                    at_s=at_s,
+                    fault=fault,
+                    target=target,
+                    for_s=round(draw.uniform(*self.lasting), 3),
+                )
+            )
         return Schedule(steps=steps)
 
 
@@ -258,7 +312,9 @@ def schedule_names(folders: list[Path] = FAULTS) -> list[str]:
 
 
 def named_profile(name: str, folders: list[Path] = FAULTS) -> FaultProfile:
-    """The fault profile of a name. Raises SandboxError (exit 2) for an unknown name or an invalid file."""
+    """The fault profile of a name. Raises SandboxError (exit 2) for an unknown name or an invalid
+    file.
+    """
     known = yaml_files(folders)
     if name not in known:
         step = "try: make trial FAULT=server-crash"
@@ -267,7 +323,9 @@ def named_profile(name: str, folders: list[Path] = FAULTS) -> FaultProfile:
 
 
 def read_profile(path: Path) -> FaultProfile:
-    """The fault profile in a file. Raises SandboxError (exit 2) naming file, line, and what is allowed."""
+    """The fault profile in a file. Raises SandboxError (exit 2) naming file, line, and what is
+    allowed.
+    """
     file = YamlFile(path, "fault profile")
     if not isinstance(file.data, dict):
         raise file.wrong((), "a fault profile is a mapping: title, and steps or random")
@@ -276,12 +334,16 @@ def read_profile(path: Path) -> FaultProfile:
     except ValidationError as error:
         problem = _worst(error)
         place, text = _place(problem), _text(problem)
-        raise file.wrong(place, f"{'.'.join(map(str, place))}: {text}" if place else text) from error
+        raise file.wrong(
+            place, f"{'.'.join(map(str, place))}: {text}" if place else text
+        ) from error
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a trial is asked for, read once; a profile of random steps draws them from the seed of each run."""
+    """What a trial is asked for, read once; a profile of random steps draws them from the seed of
+    each run.
+    """
 
     parts: tuple[FaultProfile, ...]
 
@@ -294,26 +356,40 @@ class Scenario:
     def aims(self) -> list[tuple[str, str]]:
         """Every fault or action with every target that it may have, whatever the seed is."""
         drawn = [part.random for part in self.parts if part.random]
-        pairs = [(step.name, step.target) for part in self.parts for step in part.steps if step.target != SAME]
-        return [*pairs, *(pair for each in drawn for pair in itertools.product(each.faults, each.targets))]
+        pairs = [
+            (step.name, step.target)
+            for part in self.parts
+            for step in part.steps
+            if step.target != SAME
+        ]
+        return [
+            *pairs,
+            *(pair for each in drawn for pair in itertools.product(each.faults, each.targets)),
+        ]
 
     def schedule(self, seed: int = 1) -> Schedule:
         """The steps of all parts. Raises SandboxError (exit 2) where they do not fit together."""
         try:
-            return Schedule(steps=[step for part in self.parts for step in part.schedule(seed).steps])
+            return Schedule(
+                steps=[step for part in self.parts for step in part.schedule(seed).steps]
+            )
         except ValidationError as error:
             raise _no_schedule(error) from error
 
 
 def scenario_of(
-    faults: Sequence[str | Mapping[str, Any]], target: str | None = None, folders: list[Path] = FAULTS
+    faults: Sequence[str | Mapping[str, Any]],
+    target: str | None = None,
+    folders: list[Path] = FAULTS,
 ) -> Scenario:
-    """Names and steps together: of fault profiles, of faults or actions, and steps as a file has them.
+    """Names and steps together: of fault profiles, of faults or actions, and steps as a file has
+    them.
 
-    ``{named: hang, target: proxy}`` is a name with a target of its own. ``target``: what those hit that are only named;
-    None: the writer, or what the profile says.
+    ``{named: hang, target: proxy}`` is a name with a target of its own. ``target``: what those hit
+    that are only named; None: the writer, or what the profile says.
 
-    Raises SandboxError (exit 2): unknown, not valid, or a profile of several targets where one is given.
+    Raises SandboxError (exit 2): unknown, not valid, or a profile of several targets where one is
+    given.
     """
     try:
         made = Scenario(tuple(_profile_of(each, target, folders) for each in faults))
@@ -330,7 +406,9 @@ def _no_schedule(error: ValidationError) -> SandboxError:
     return SandboxError(what, _text(problem), "try: make trial FAULT=server-crash")
 
 
-def _profile_of(given: str | Mapping[str, Any], target: str | None, folders: list[Path]) -> FaultProfile:
+def _profile_of(
+    given: str | Mapping[str, Any], target: str | None, folders: list[Path]
+) -> FaultProfile:
     if not isinstance(given, str):
         if isinstance(given, Mapping) and given.keys() == {"named", "target"}:
             return _profile_of(given["named"], given["target"], folders)
@@ -356,10 +434,14 @@ def _aimed(name: str, profile: FaultProfile, target: str | None) -> FaultProfile
         return profile
     if len(own) > 1:
         known = f"it has several of its own: {', '.join(sorted(own))}"
-        raise SandboxError(f"the fault profile {name} takes no target", known, f"try: make trial FAULT={name}")
+        raise SandboxError(
+            f"the fault profile {name} takes no target", known, f"try: make trial FAULT={name}"
+        )
     if draws:
         return profile.model_copy(update={"random": draws.model_copy(update={"targets": [target]})})
-    return profile.model_copy(update={"steps": [step.model_copy(update={"target": target}) for step in profile.steps]})
+    return profile.model_copy(
+        update={"steps": [step.model_copy(update={"target": target}) for step in profile.steps]}
+    )
 
 
 def _worst(error: ValidationError) -> ErrorDetails:
@@ -371,7 +453,9 @@ def _worst(error: ValidationError) -> ErrorDetails:
 def _place(problem: ErrorDetails) -> tuple[int | str, ...]:
     """Where in the file: fields under the names of their keys."""
     back = {field: key for key, field in _KEYS.items()}
-    place = tuple(back.get(part, part) if isinstance(part, str) else part for part in problem["loc"])
+    place = tuple(
+        back.get(part, part) if isinstance(part, str) else part for part in problem["loc"]
+    )
     own = getattr(problem.get("ctx", {}).get("error"), "place", ())
     return (*(part for part in place if part != "options"), *own) if own else place
 

@@ -1,4 +1,6 @@
-"""One trial in time, prepared from its prober's log so that it can be drawn without the log. Pure."""
+"""One trial in time, prepared from its prober's log so that it can be drawn without the log.
+Pure.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -13,24 +15,34 @@ from sandbox.measure.trial.observers import HELD, behind, newest_rows, own_rows
 from sandbox.measure.trial.prober_log import ProberLog
 
 FINEST_S, FINEST_UNTIL_S = 0.1, 120
-"""Acknowledged writes are counted by tenths of a second in a trial of at most so many seconds, else by seconds."""
+"""Acknowledged writes are counted by tenths of a second in a trial of at most so many seconds, else
+by seconds.
+"""
 PERCENTILES = {"p50": 50, "p99": 99}
 _SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSeries:
-    """What a prober saw in each whole second from ``began_s`` to ``ended_s``, both counted from t0."""
+    """What a prober saw in each whole second from ``began_s`` to ``ended_s``, both counted from
+    t0.
+    """
 
     began_s: int
     ended_s: int
     step_s: float
     acked: Mapping[str, Sequence[int]]
-    """By stream of writes: how many were acknowledged in each step, by the time of the acknowledgement."""
+    """By stream of writes: how many were acknowledged in each step, by the time of the
+    acknowledgement.
+    """
     latency_ms: Mapping[str, Sequence[float | None]]
-    """``p50`` and ``p99`` of pooled writes due in each second; None: none was due, or so many were never served."""
+    """``p50`` and ``p99`` of pooled writes due in each second; None: none was due, or so many were
+    never served.
+    """
     errors: Mapping[str, Sequence[int]]
-    """By code, the most frequent first: writes and reads that failed or are unknown, by the time when they ended."""
+    """By code, the most frequent first: writes and reads that failed or are unknown, by the time
+    when they ended.
+    """
     lag_ms: Mapping[str, Sequence[float | None]]
     """By node, the largest lag in each second; None: it did not answer."""
     queue: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
@@ -48,7 +60,8 @@ def series_of(
     samples: ClusterSamples | None = None,
     load: Sequence[tuple[float, float]] = (),
 ) -> TrialSeries:
-    """The series of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
+    """The series of a trial whose first injection began at ``t0_us`` and whose window ends at
+    ``end_us``.
 
     ``samples``: of the nodes of a cluster; ``load``: as `cluster.load_seconds` gives it.
     """
@@ -62,7 +75,9 @@ def series_of(
         began_s=began,
         ended_s=ended,
         step_s=step_s,
-        acked={name: _counts(log.acks(name), steps) for name in WRITE_STREAMS if log.delta_us(name)},
+        acked={
+            name: _counts(log.acks(name), steps) for name in WRITE_STREAMS if log.delta_us(name)
+        },
         latency_ms=_latency(log, seconds),
         errors=_errors(log, seconds),
         lag_ms=_lags(log, seconds),
@@ -83,7 +98,10 @@ def _latency(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
     due, served = log.slots("pooled")
     latency, bounds = (served - due) / 1000, np.searchsorted(due, seconds)
     pieces = [latency[since:until] for since, until in itertools.pairwise(bounds)]
-    return {name: [finite(nearest_rank(each, percent)) for each in pieces] for name, percent in PERCENTILES.items()}
+    return {
+        name: [finite(nearest_rank(each, percent)) for each in pieces]
+        for name, percent in PERCENTILES.items()
+    }
 
 
 def _errors(log: ProberLog, seconds: Real) -> dict[str, list[int]]:
@@ -114,8 +132,12 @@ def _lags(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
 
 
 def _behind(log: ProberLog, node: str, looks: tuple[Real, float], seen: tuple[Real, Real]) -> Real:
-    """The node's lag in µs at each look; NaN where it does not answer. ``looks``: when, and how long answers hold."""
+    """The node's lag in µs at each look; NaN where it does not answer. ``looks``: when, and how
+    long answers hold.
+    """
     (grid, held), (since, own) = looks, own_rows(log.observations[node])
     at = np.searchsorted(since, grid, side="right") - 1
-    lag: Real = np.where(at >= 0, behind(np.maximum(since[at], grid - held), own[at], *seen), np.nan)
+    lag: Real = np.where(
+        at >= 0, behind(np.maximum(since[at], grid - held), own[at], *seen), np.nan
+    )
     return lag

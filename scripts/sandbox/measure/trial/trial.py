@@ -1,4 +1,6 @@
-"""One trial: the prober writes and reads while faults and actions come by a schedule; then every ledger is read."""
+"""One trial: the prober writes and reads while faults and actions come by a schedule; then every
+ledger is read.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +15,15 @@ from sandbox.failure.guard import Guard
 from sandbox.load.common.workload import Event, Progress
 from sandbox.measure.counters import connections_refused, restarted, take_snapshots
 from sandbox.measure.execute import EXIT_CODES, Procedure, run_alone
-from sandbox.measure.run import Opening, RunEndedError, RunPlace, idle_servers, nodes_lost, open_run, prove_settings
+from sandbox.measure.run import (
+    Opening,
+    RunEndedError,
+    RunPlace,
+    idle_servers,
+    nodes_lost,
+    open_run,
+    prove_settings,
+)
 from sandbox.measure.sampler import Sampler
 from sandbox.measure.trial.conductor import Conductor, prepare_first
 from sandbox.measure.trial.interrupted import keep_figures
@@ -38,12 +48,16 @@ from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import RunningStack, StackNode, followers
 
 TAIL_S = 6.0
-"""The prober goes on for so long after the stack is whole: a brownout ends with five good seconds."""
+"""The prober goes on for so long after the stack is whole: a brownout ends with five good
+seconds.
+"""
 BROWNOUT_LIMIT_S = 60.0
 """…and for so much longer, where a brownout has not ended by then."""
 _BROWNOUT_LOOK_S = 2.0
 PROBER_WEIGHT = 16
-"""Of the client node beside a server's 1, while the prober runs; load and sampler give way within it (`NICENESS`)."""
+"""Of the client node beside a server's 1, while the prober runs; load and sampler give way within
+it (`NICENESS`).
+"""
 _STATUS: Mapping[ExitCode, Status] = {
     ExitCode.BAD_INPUT: "failed",
     ExitCode.FAILED: "failed",
@@ -103,21 +117,32 @@ def prepare_ledger(run: TrialRun) -> None:
 
 
 def _refuse_idle(run: TrialRun) -> None:
-    """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
+    """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids
+    are the same.
+    """
     option = name_option(run.stack.name)
     step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
     servers = followers(run.servers_of_group, run.session.writer.node)
     if idle := idle_servers(servers, run.roles):
-        raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
+        raise RunEndedError(
+            "infra_error",
+            f"a server neither writes nor follows the writer: {states(idle)} ({step})",
+        )
     if broken := _broken(run, servers):
-        raise RunEndedError("infra_error", f"a server does not get what is written: {states(broken)} ({step})")
+        raise RunEndedError(
+            "infra_error", f"a server does not get what is written: {states(broken)} ({step})"
+        )
 
 
 def _broken(run: TrialRun, servers: Sequence[StackNode]) -> dict[str, str]:
-    """Servers that have left their cluster, or whose replication has stopped with an error; each with why."""
+    """Servers that have left their cluster, or whose replication has stopped with an error; each
+    with why.
+    """
     names = {server.name for server in servers}
     answers = run.stack.readiness()
-    late = {name: answers[name].text for name in answers if name in names and not answers[name].ready}
+    late = {
+        name: answers[name].text for name in answers if name in names and not answers[name].ready
+    }
     return {name: state for name, text in late.items() if (state := final_state(text))}
 
 
@@ -151,7 +176,8 @@ def _start_sampler(run: TrialRun) -> None:
 
 
 def favour_prober(run: TrialRun) -> None:
-    """Gives the client node precedence where processors are short: a prober that waits for one measures the host.
+    """Gives the client node precedence where processors are short: a prober that waits for one
+    measures the host.
 
     The guard is there already: it takes the precedence back where this process is killed.
     """
@@ -161,12 +187,15 @@ def favour_prober(run: TrialRun) -> None:
 
 
 def break_and_heal(run: TrialRun) -> None:
-    """The schedule, then the wait until the stack is whole again, and a tail for what a brownout needs."""
+    """The schedule, then the wait until the stack is whole again, and a tail for what a brownout
+    needs.
+    """
     clock = run.prober.clock()
     run.timeline.clock_us = clock.uncertainty_us
     conductor = Conductor(run, clock)
     run.closing.callback(conductor.close)
-    run.closing.callback(run.breaking.close)  # last in, first out: what is broken is healed before anything else ends
+    # Last in, first out: what is broken is healed before anything else ends.
+    run.closing.callback(run.breaking.close)
     with refusals():
         conductor.carry_out(run.request.schedule.in_time())
         conductor.wait_until_whole(run.request.redundancy_limit_s)
@@ -182,15 +211,21 @@ def break_and_heal(run: TrialRun) -> None:
 
 
 def _outlast_brownout(run: TrialRun, clock: ClockOffset) -> None:
-    """Until writes are as quick as before the fault again, bounded; what is open then is censored there."""
+    """Until writes are as quick as before the fault again, bounded; what is open then is censored
+    there.
+    """
     end_s = time.monotonic() + BROWNOUT_LIMIT_S
-    while time.monotonic() < end_s and not is_brownout_over(run, clock.prober_us(time.monotonic_ns())):
+    while time.monotonic() < end_s and not is_brownout_over(
+        run, clock.prober_us(time.monotonic_ns())
+    ):
         time.sleep(_BROWNOUT_LOOK_S)
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turns what cannot be done into the end of the run: a wrong target, a fault that this machine cannot have."""
+    """Turns what cannot be done into the end of the run: a wrong target, a fault that this machine
+    cannot have.
+    """
     try:
         yield
     except SandboxError as error:
@@ -204,7 +239,9 @@ def read_ledgers(run: TrialRun) -> None:
     schema, roles = schema_of(run.session.entry), run.stack.roles()
     there, gone = reachable(run.stack, followers(run.servers_of_group, run.session.writer.node))
     end_abandoned(run.session, there)
-    writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
+    writer = next(
+        (each for each in there if roles.get(each.name) == "writer" or not each.has_container), None
+    )
     session, behind, idle = run.session, dict[str, str](), dict[str, str]()
     if writer is not None and writer.port is not None:
         entry = replace(session.writer, node=writer.name, host=writer.host, port=writer.port)
@@ -218,7 +255,9 @@ def read_ledgers(run: TrialRun) -> None:
     after, _ = take_snapshots(run.stack, session.client, there)
     run.refused = connections_refused(run.before, after)
     known = {name: state for name, state in after.items() if name in run.before}
-    run.after = {name: state for name, state in known.items() if not restarted(run.before[name], state)}
+    run.after = {
+        name: state for name, state in known.items() if not restarted(run.before[name], state)
+    }
     judge_trial(run, writer.name if writer else None, readings, behind, idle)
 
 

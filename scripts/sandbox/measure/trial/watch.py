@@ -1,4 +1,6 @@
-"""Watches the servers of a running stack: a line for each change of a server's role, state or view, with its time."""
+"""Watches the servers of a running stack: a line for each change of a server's role, state or view,
+with its time.
+"""
 
 import json
 import re
@@ -21,7 +23,9 @@ _FOLLOWS_NOBODY = "detached: read-only and follows nobody"
 
 @dataclass(frozen=True, slots=True)
 class ObservedServer:
-    """A server to be observed. ``members``: of its cluster, as planned; ``group``: its place in the profile."""
+    """A server to be observed. ``members``: of its cluster, as planned; ``group``: its place in the
+    profile.
+    """
 
     node: str
     topology: str
@@ -39,7 +43,9 @@ class ServerChange:
 
     @property
     def news(self) -> tuple[object, ...]:
-        """What makes it differ from another: each attempt to reach a server may fail in other words."""
+        """What makes it differ from another: each attempt to reach a server may fail in other
+        words.
+        """
         reason = self.state.reason
         if self.state.word in ("no answer", "connecting"):
             reason = "".join(re.findall(r", error \d+", reason))
@@ -49,7 +55,12 @@ class ServerChange:
     def text(self) -> str:
         """``galera1  writer  2 of 3 members  sees galera2, galera3``."""
         view = f"sees {', '.join(self.state.view)}" if self.state.view else ""
-        parts = (f"{self.node:<10}", f"{self.role:<6}", f"{self.state.word:<14}", self.state.reason or view)
+        parts = (
+            f"{self.node:<10}",
+            f"{self.role:<6}",
+            f"{self.state.word:<14}",
+            self.state.reason or view,
+        )
         return "  ".join(parts).rstrip()
 
 
@@ -76,8 +87,16 @@ class ServerChanges:
         facts = ServerFacts(server.topology, server.members, error=seen.get("error", ""), log=log)
         if "error" not in seen:
             channels = seen.get("channels", ())
-            role = "writer" if seen.get("read_only") == 0 else "reader" if channels else _FOLLOWS_NOBODY
-            facts = replace(facts, status=seen.get("status", {}), channels=channels, role=role, log="")
+            role = (
+                "writer"
+                if seen.get("read_only") == 0
+                else "reader"
+                if channels
+                else _FOLLOWS_NOBODY
+            )
+            facts = replace(
+                facts, status=seen.get("status", {}), channels=channels, role=role, log=""
+            )
         self._facts[node] = facts
         self._writable[node] = seen.get("read_only") == 0
         return self._changes(server.group)
@@ -88,7 +107,9 @@ class ServerChanges:
         if state == "running":
             if node in self._ended:
                 self._ended.discard(node)
-                self._facts[node] = ServerFacts(server.topology, server.members, error="it is starting")
+                self._facts[node] = ServerFacts(
+                    server.topology, server.members, error="it is starting"
+                )
             return self._changes(server.group)
         self._ended.add(node)
         self._facts[node] = ServerFacts(server.topology, server.members, container=state)
@@ -96,8 +117,14 @@ class ServerChanges:
         return self._changes(server.group)
 
     def silent(self) -> list[str]:
-        """Servers that do not answer, though their container runs: their log may say what they do."""
-        return [node for node, each in self._facts.items() if each.status is None and node not in self._ended]
+        """Servers that do not answer, though their container runs: their log may say what they
+        do.
+        """
+        return [
+            node
+            for node, each in self._facts.items()
+            if each.status is None and node not in self._ended
+        ]
 
     def log(self, node: str, text: str) -> list[ServerChange]:
         """The log of a silent server since it was started."""
@@ -108,7 +135,9 @@ class ServerChanges:
         return self._changes(self._servers[node].group)
 
     def _changes(self, group: int) -> list[ServerChange]:
-        facts = {node: each for node, each in self._facts.items() if self._servers[node].group == group}
+        facts = {
+            node: each for node, each in self._facts.items() if self._servers[node].group == group
+        }
         now = [
             ServerChange(node, self._role(node, state), state)
             for node, state in server_states(facts, at_once=False).items()
@@ -122,7 +151,11 @@ class ServerChanges:
         if facts.status is None or state.word in OUT_OF_SERVICE:
             return "-"
         if facts.topology == "gr":
-            return "writer" if facts.status.get("role") == "PRIMARY" and self._writable[node] else "reader"
+            return (
+                "writer"
+                if facts.status.get("role") == "PRIMARY" and self._writable[node]
+                else "reader"
+            )
         return "writer" if self._writable[node] else "reader"
 
 
@@ -142,13 +175,19 @@ class ChangeLog:
         """``say`` gets a line for each change: ``02:31:07.412  galera1  -  evicted  …`` (UTC)."""
         counts = {
             each.group_index: sum(
-                other.group_index == each.group_index and other.kind == "database" for other in servers
+                other.group_index == each.group_index and other.kind == "database"
+                for other in servers
             )
             for each in servers
         }
         self._changes = ServerChanges(
             [
-                ObservedServer(each.name, each.topology or "single", counts[each.group_index], each.group_index or 0)
+                ObservedServer(
+                    each.name,
+                    each.topology or "single",
+                    counts[each.group_index],
+                    each.group_index or 0,
+                )
                 for each in servers
             ]
         )
@@ -156,13 +195,17 @@ class ChangeLog:
         self._began_utc_s = 0.0
 
     def take(self, line: str) -> None:
-        """A line of the observers: their first one, or ``w<TAB>node<TAB>µs<TAB>what a server answered``."""
+        """A line of the observers: their first one, or ``w<TAB>node<TAB>µs<TAB>what a server
+        answered``.
+        """
         if line.startswith(HEADER):
             self._began_utc_s = float(json.loads(line)["began_utc_s"])
         elif line.startswith("w\t"):
             _, node, at_us, text = line.split("\t", 3)
             with self._guard:
-                self._tell(self._began_utc_s + int(at_us) / 1e6, self._changes.take(node, json.loads(text)))
+                self._tell(
+                    self._began_utc_s + int(at_us) / 1e6, self._changes.take(node, json.loads(text))
+                )
 
     def container(self, node: str, state: str) -> None:
         """``running``, or how a container has ended, as the engine reports it."""
@@ -186,13 +229,17 @@ class ChangeLog:
 
 
 class Watch:
-    """A context: while it is open, changes are said. Raises SandboxError (exit 4) where the client cannot observe."""
+    """A context: while it is open, changes are said. Raises SandboxError (exit 4) where the client
+    cannot observe.
+    """
 
     def __init__(self, stack: RunningStack, say: Callable[[str], None]) -> None:
         self._stack = stack
         nodes = stack.nodes()
         self._client = next((node.name for node in nodes if node.kind == "client"), "client1")
-        self._servers = [each for each in nodes if each.is_server and each.has_container and each.topology]
+        self._servers = [
+            each for each in nodes if each.is_server and each.has_container and each.topology
+        ]
         self._log = ChangeLog(self._servers, say)
         self._ended = threading.Event()
         self._addresses: dict[str, str] = {}
@@ -205,7 +252,9 @@ class Watch:
         argv = ["python3", f"{folder_of(contents)}/prober_watch.py", json.dumps(self._request())]
         self._stream = self._stack.stream(self._client, argv)
         threads = (self._read, self._look)
-        self._threads = [threading.Thread(target=each, name="watch", daemon=True) for each in threads]
+        self._threads = [
+            threading.Thread(target=each, name="watch", daemon=True) for each in threads
+        ]
         for thread in self._threads:
             thread.start()
         return self
@@ -220,14 +269,21 @@ class Watch:
         """Until it is interrupted. Raises SandboxError (exit 4) where it cannot go on."""
         while not self._ended.wait(_LOOK_S):
             pass
-        raise MachineError("nothing is watched any more", "the client node has ended", "try: make ps")
+        raise MachineError(
+            "nothing is watched any more", "the client node has ended", "try: make ps"
+        )
 
     def _request(self) -> dict[str, Any]:
         observed = [
-            {"node": each.name, "address": self._addresses[each.name], "port": each.port, "topology": each.topology,
-             "family": each.family}
+            {
+                "node": each.name,
+                "address": self._addresses[each.name],
+                "port": each.port,
+                "topology": each.topology,
+                "family": each.family,
+            }
             for each in self._servers
-        ]  # fmt: skip
+        ]
         return {
             "observe": observed, "observe_interval_s": INTERVAL_S, "schema": "sandbox",
             "root_file": "/sandbox/root.cnf",

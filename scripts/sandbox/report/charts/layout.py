@@ -1,4 +1,6 @@
-"""PURE: what figures are drawn from: runs, the place of each cell, and the lines of runs over time."""
+"""PURE: what figures are drawn from: runs, the place of each cell, and the lines of runs over
+time.
+"""
 
 import itertools
 import math
@@ -59,7 +61,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``x``: the factor along the axis; None where no factor is numeric: then the variants stand side by side."""
+    """``x``: the factor along the axis; None where no factor is numeric: then the variants stand
+    side by side.
+    """
 
     x: str | None
     xs: tuple[str, ...]
@@ -75,9 +79,13 @@ class Layout:
 
     @property
     def wheres(self) -> list[str]:
-        """Every combination of levels at which variants are compared, panel by panel and along the axis."""
+        """Every combination of levels at which variants are compared, panel by panel and along the
+        axis.
+        """
         panels = self.panels
-        ordered = sorted(self.places.values(), key=lambda place: (panels.index(place.panel), place.x))
+        ordered = sorted(
+            self.places.values(), key=lambda place: (panels.index(place.panel), place.x)
+        )
         return list(dict.fromkeys(place.where for place in ordered))
 
     @property
@@ -101,11 +109,15 @@ class Layout:
     ) -> Panel:  # fmt: skip
         """A chart of cells along the axis."""
         turned = self.x is None
-        return Panel(title, marks, self.x or "", unit, self.names, (0.0, 1.0), turned, zero, log_from, group)
+        return Panel(
+            title, marks, self.x or "", unit, self.names, (0.0, 1.0), turned, zero, log_from, group
+        )
 
 
 def layout_of(part: MatrixPart) -> Layout:
-    """A numeric factor such as threads along the axis; factors that the baseline sets by colour; others in panels."""
+    """A numeric factor such as threads along the axis; factors that the baseline sets by colour;
+    others in panels.
+    """
     free = [factor for factor in varied(part) if factor not in part.baseline]
     x = next((factor for factor in free if all(map(_NUMBER.fullmatch, part.factors[factor]))), None)
     xs = tuple(part.factors[x]) if x else ()
@@ -113,32 +125,51 @@ def layout_of(part: MatrixPart) -> Layout:
     compared = [factor for factor in varied(part) if factor in part.baseline] or list(part.baseline)
     named = {cell.name: levels_text(cell.levels, compared) for cell in part.cells}
     variants = tuple(dict.fromkeys([levels_text(part.baseline, compared), *named.values()]))
-    places = {cell.name: _place(cell, x, xs, others, variants.index(named[cell.name])) for cell in part.cells}
+    places = {
+        cell.name: _place(cell, x, xs, others, variants.index(named[cell.name]))
+        for cell in part.cells
+    }
     return Layout(x, xs, variants, places)
 
 
-def _place(cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[str], variant: int) -> Place:
+def _place(
+    cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[str], variant: int
+) -> Place:
     panel = levels_text(cell.levels, others)
     where = ", ".join(filter(None, (panel, levels_text(cell.levels, [x]) if x else "")))
     return Place(xs.index(cell.levels[x]) if x else 0, variant, panel, where)
 
 
 def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:
-    """Faint lines of the runs (the first ones of very many), and a strong line for the median of all."""
+    """Faint lines of the runs (the first ones of very many), and a strong line for the median of
+    all.
+    """
     drawn = lines[:_MOST_RUNS] if len(lines) > 1 else ()
-    return [*(Line(thinned(line), variant, faint=True) for line in drawn), median_line(lines, variant)]
+    return [
+        *(Line(thinned(line), variant, faint=True) for line in drawn),
+        median_line(lines, variant),
+    ]
 
 
 def median_line(lines: Sequence[Points], variant: int) -> Line:
     """The median over the runs that have a value, second by second."""
-    known = ([value for value in second if value is not None] for second in itertools.zip_longest(*lines))
-    return Line(thinned([statistics.median(values) if values else None for values in known]), variant)
+    known = (
+        [value for value in second if value is not None] for second in itertools.zip_longest(*lines)
+    )
+    return Line(
+        thinned([statistics.median(values) if values else None for values in known]), variant
+    )
 
 
 def thinned(line: Points) -> list[tuple[float, float] | None]:
-    """Points (second counted from 1, value), or the means of MOST_POINTS equal pieces where there are more."""
+    """Points (second counted from 1, value), or the means of MOST_POINTS equal pieces where there
+    are more.
+    """
     piece = math.ceil(len(line) / MOST_POINTS)
-    means = ((first + (piece + 1) / 2, mean(line[first : first + piece])) for first in range(0, len(line), piece))
+    means = (
+        (first + (piece + 1) / 2, mean(line[first : first + piece]))
+        for first in range(0, len(line), piece)
+    )
     return [None if height is None else (middle, height) for middle, height in means]
 
 

@@ -1,4 +1,6 @@
-"""PURE: the figures of a matrix and of a bench: metrics by level, ratios to the baseline, seconds, server activity."""
+"""PURE: the figures of a matrix and of a bench: metrics by level, ratios to the baseline, seconds,
+server activity.
+"""
 
 import math
 import statistics
@@ -48,7 +50,9 @@ OfCell = Mapping[str, Sequence[Mapping[str, Points]]]
 """By cell, for every run the points of each counter."""
 
 AGAINST_THE_LOAD = "Threads_connected"
-"""Drawn with the threads of the load, dashed: the gap shows what a proxy multiplexes or keeps idle."""
+"""Drawn with the threads of the load, dashed: the gap shows what a proxy multiplexes or keeps
+idle.
+"""
 _TIME_CAPTION = "Second by second from the one-second samples, which start just before the load."
 
 
@@ -71,13 +75,25 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
 
 def bench_figures(run: RunData) -> list[Figure]:
     """The run second by second: the client side, then the servers."""
-    lines = {column: line for column in _SECONDS if len(line := run.seconds.get(column, ())) > 1 and any(line)}
+    lines = {
+        column: line
+        for column in _SECONDS
+        if len(line := run.seconds.get(column, ())) > 1 and any(line)
+    }
     panels = [
-        Panel(title, [Line(thinned(lines[column]), 1)], "second of the run", unit, span=(1, len(lines[column])))
+        Panel(
+            title,
+            [Line(thinned(lines[column]), 1)],
+            "second of the run",
+            unit,
+            span=(1, len(lines[column])),
+        )
         for column, (title, unit) in _SECONDS.items()
         if column in lines
     ]
-    load = Figure("seconds", "second by second", "The client side during the measured window.", panels)
+    load = Figure(
+        "seconds", "second by second", "The client side during the measured window.", panels
+    )
     return [made for made in (load, _bench_server_figure(run)) if made.panels]
 
 
@@ -99,7 +115,9 @@ def by_cell(runs: Iterable[RunData]) -> dict[str, list[RunData]]:
 
 
 def telling(layout: Layout, judged: Judged, most: int) -> list[str]:
-    """Combinations to draw second by second: all, or those with the largest real differences; in file order."""
+    """Combinations to draw second by second: all, or those with the largest real differences; in
+    file order.
+    """
     if len(layout.wheres) <= most:
         return layout.wheres
     sizes = dict.fromkeys(layout.wheres, (False, 0.0))
@@ -117,27 +135,42 @@ def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
     found: dict[str, list[Mark]] = {panel: [] for panel in layout.panels}
     lines: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for cell, place in layout.places.items():
-        values = [value for run in good.get(cell, ()) if (value := getattr(run.record.metrics, metric)) is not None]
+        values = [
+            value
+            for run in good.get(cell, ())
+            if (value := getattr(run.record.metrics, metric)) is not None
+        ]
         if not values:
             continue
-        deviation = _pooled([run.seconds.get(_SECONDS_OF.get(metric, ""), ()) for run in good[cell]])
+        deviation = _pooled(
+            [run.seconds.get(_SECONDS_OF.get(metric, ""), ()) for run in good[cell]]
+        )
         found[place.panel] += _level_marks(layout, place, metric, values, deviation)
-        lines.setdefault((place.panel, place.variant), []).append((layout.position(place), hodges_lehmann(values)))
+        lines.setdefault((place.panel, place.variant), []).append(
+            (layout.position(place), hodges_lehmann(values))
+        )
     if layout.x:
         for (panel, variant), points in lines.items():
             found[panel].insert(0, Line(sorted(points), variant, faint=True))
     caption = (
-        "Dot: pseudo-median over blocks (Hodges-Lehmann). Thick bar: its exact 95 % interval; none below 6 blocks. "
-        "Thin bar: standard deviation of the one-second series, pooled within runs; none for metrics of whole runs."
+        "Dot: pseudo-median over blocks (Hodges-Lehmann). Thick bar: its exact 95 % interval; none"
+        " below 6 blocks. Thin bar: standard deviation of the one-second series, pooled within"
+        " runs; none for metrics of whole runs."
     )
-    panels = [layout.panel(panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
+    panels = [
+        layout.panel(panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks
+    ]
     return Figure(f"levels-{metric}", METRICS[metric].title, caption, panels, layout.variants)
 
 
 def _level_marks(
     layout: Layout, place: Place, metric: str, values: Sequence[float], deviation: float | None
 ) -> list[Mark]:
-    x, middle, interval = layout.position(place), hodges_lehmann(values), signed_rank_interval(values)
+    x, middle, interval = (
+        layout.position(place),
+        hodges_lehmann(values),
+        signed_rank_interval(values),
+    )
     unit = METRICS[metric].unit
     tooltip = f"{layout.label(place)}: {figure(middle)} {unit}, {len(values)} blocks"
     marks: list[Mark] = []
@@ -151,7 +184,9 @@ def _level_marks(
 
 
 def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
-    """Each cell against the baseline at the same level: 1.00 (for differences 0); grey where too small to count."""
+    """Each cell against the baseline at the same level: 1.00 (for differences 0); grey where too
+    small to count.
+    """
     ratio = METRICS[metric].scale == "ratio"
     found: dict[str, list[Mark]] = {panel: [] for panel in layout.panels}
     for verdict in judged.verdicts:
@@ -164,7 +199,11 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     unit = f"{'ratio' if ratio else f'difference, {METRICS[metric].unit}'}; {better} is better"
     panels = [
         layout.panel(
-            panel, [Level(1.0 if ratio else 0.0), *sorted(marks, key=_is_on_top)], unit, zero=False, log_from=4.0
+            panel,
+            [Level(1.0 if ratio else 0.0), *sorted(marks, key=_is_on_top)],
+            unit,
+            zero=False,
+            log_from=4.0,
         )
         for panel, marks in found.items()
         if marks
@@ -174,8 +213,14 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
         f"Per block against {layout.variants[0]}, all other levels equal (dashed: {base}). "
         "Dot: Hodges-Lehmann. Bar: exact 95 % interval. Grey: within ±δ, too small to count."
     )
-    if any(isinstance(verdict, CensoredVerdict) for verdict in judged.verdicts if verdict.metric == metric):
-        caption += " A pair with trials that were still out at their end is not drawn: see the table."
+    if any(
+        isinstance(verdict, CensoredVerdict)
+        for verdict in judged.verdicts
+        if verdict.metric == metric
+    ):
+        caption += (
+            " A pair with trials that were still out at their end is not drawn: see the table."
+        )
     title = f"{METRICS[metric].title}, relative"
     return Figure(f"relative-{metric}", title, caption, panels, layout.variants)
 
@@ -202,15 +247,26 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
             found[place.where] += run_lines(lines, place.variant)
             longest[place.where] = max(longest[place.where], *map(len, lines))
     panels = [
-        Panel(where, sorted(marks, key=_is_on_top), "second of the run", "1/s", span=(1, longest[where]))
+        Panel(
+            where,
+            sorted(marks, key=_is_on_top),
+            "second of the run",
+            "1/s",
+            span=(1, longest[where]),
+        )
         for where, marks in found.items()
         if marks
     ]
     caption = "Thin: every run, one line per block. Thick: their median."
     if len(chosen) < len(layout.wheres):
-        caption += f" Of {len(layout.wheres)} combinations, the {len(chosen)} with the largest differences;"
+        caption += (
+            f" Of {len(layout.wheres)} combinations, the {len(chosen)} with the largest"
+            " differences;"
+        )
         caption += " the rest: see each run's files."
-    return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.variants)
+    return Figure(
+        "seconds", "throughput of every run, second by second", caption, panels, layout.variants
+    )
 
 
 def _is_on_top(mark: Mark) -> bool:
@@ -219,22 +275,33 @@ def _is_on_top(mark: Mark) -> bool:
 
 
 def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
-    """Standard deviation of the seconds within runs, pooled over them (docs/statistics.md, rule 10)."""
+    """Standard deviation of the seconds within runs, pooled over them (docs/statistics.md, rule
+    10).
+    """
     several = [run for run in runs if len(run) > 1]
     freedom = sum(len(run) - 1 for run in several)
     squares = sum((len(run) - 1) * statistics.variance(run) for run in several)
     return math.sqrt(squares / freedom) if freedom else None
 
 
-def _server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]) -> list[Figure]:
+def _server_figures(
+    layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]
+) -> list[Figure]:
     """By level for each panel, then second by second for each combination of levels.
 
     All but the first are folded: a reader opens those where a difference was found.
     """
-    sampled = {cell: [added_up(run.servers) for run in good.get(cell, ()) if run.servers] for cell in layout.places}
+    sampled = {
+        cell: [added_up(run.servers) for run in good.get(cell, ()) if run.servers]
+        for cell in layout.places
+    }
     threads = {cell: runs[0].record.workload.threads for cell, runs in good.items()}
-    by_level = [_by_level(layout, sampled, threads, panel, index) for index, panel in enumerate(panels)]
-    in_time = [_in_time(layout, sampled, threads, where, index) for index, where in enumerate(wheres)]
+    by_level = [
+        _by_level(layout, sampled, threads, panel, index) for index, panel in enumerate(panels)
+    ]
+    in_time = [
+        _in_time(layout, sampled, threads, where, index) for index, where in enumerate(wheres)
+    ]
     return [*by_level, *in_time]
 
 
@@ -245,7 +312,9 @@ def _bench_server_figure(run: RunData) -> Figure:
         series = enumerate(run.servers.values())
         lines = [(colour, [each[counter.name]]) for colour, each in series if counter.name in each]
         panels.append(_time_panel(counter, lines, [run.record.workload.threads]))
-    return Figure("servers", "inside the servers, second by second", _TIME_CAPTION, panels, tuple(run.servers))
+    return Figure(
+        "servers", "inside the servers, second by second", _TIME_CAPTION, panels, tuple(run.servers)
+    )
 
 
 def _moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
@@ -254,27 +323,40 @@ def _moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
     return [counter for counter in COUNTERS if counter.name in nonzero]
 
 
-def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int) -> Figure:
+def _by_level(
+    layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int
+) -> Figure:
     there = {cell: place for cell, place in layout.places.items() if place.panel == panel}
     panels = []
     for counter in _moving(series for cell in there for series in sampled[cell]):
         marks = list(_counter_marks(layout, there, sampled, counter))
         if counter.name == AGAINST_THE_LOAD:
-            known = [(layout.position(place), threads[cell]) for cell, place in there.items() if cell in threads]
+            known = [
+                (layout.position(place), threads[cell])
+                for cell, place in there.items()
+                if cell in threads
+            ]
             marks += [Line([(x - 0.2, load), (x + 0.2, load)], None) for x, load in known]
         panels.append(layout.panel(_title(counter), marks, counter.unit, group=counter.group))
     caption = (
-        "Means over the measured window of each run, summed over all servers of a variant. "
-        "Dot: median over blocks; bar: smallest to largest block. Counters that stayed at zero are omitted."
+        "Means over the measured window of each run, summed over all servers of a variant. Dot:"
+        " median over blocks; bar: smallest to largest block. Counters that stayed at zero are"
+        " omitted."
     )
     title = "inside the servers" + (f", {panel}" if panel else "")
     return Figure(f"servers-{index + 1}", title, caption, panels, layout.variants, folded=index > 0)
 
 
-def _counter_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter) -> Iterable[Mark]:
+def _counter_marks(
+    layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter
+) -> Iterable[Mark]:
     lines: dict[int, list[tuple[float, float]]] = {}
     for cell, place in there.items():
-        means = [found for series in sampled[cell] if (found := mean(series.get(counter.name, ()))) is not None]
+        means = [
+            found
+            for series in sampled[cell]
+            if (found := mean(series.get(counter.name, ()))) is not None
+        ]
         if not means:
             continue
         x, middle = layout.position(place), statistics.median(means)
@@ -287,27 +369,42 @@ def _counter_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, 
 
 
 def _title(counter: Counter) -> str:
-    return f"{counter.name} (dashed: threads of the load)" if counter.name == AGAINST_THE_LOAD else counter.name
+    return (
+        f"{counter.name} (dashed: threads of the load)"
+        if counter.name == AGAINST_THE_LOAD
+        else counter.name
+    )
 
 
-def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where: str, index: int) -> Figure:
+def _in_time(
+    layout: Layout, sampled: OfCell, threads: Mapping[str, int], where: str, index: int
+) -> Figure:
     there = {cell: place for cell, place in layout.places.items() if place.where == where}
     panels = []
     for counter in _moving(series for cell in there for series in sampled[cell]):
         lines = [
-            (place.variant, [series[counter.name] for series in sampled[cell] if counter.name in series])
+            (
+                place.variant,
+                [series[counter.name] for series in sampled[cell] if counter.name in series],
+            )
             for cell, place in there.items()
         ]
         load = sorted({threads[cell] for cell in there if cell in threads})
         panels.append(_time_panel(counter, [each for each in lines if each[1]], load))
     caption = f"{_TIME_CAPTION} Median over blocks, summed over all servers of a variant."
     title = "inside the servers, second by second" + (f", {where}" if where else "")
-    return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True)
+    return Figure(
+        f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True
+    )
 
 
-def _time_panel(counter: Counter, lines: Sequence[tuple[int, Sequence[Points]]], load: Sequence[int]) -> Panel:
+def _time_panel(
+    counter: Counter, lines: Sequence[tuple[int, Sequence[Points]]], load: Sequence[int]
+) -> Panel:
     """The median of the lines of each colour."""
     levels = [Level(threads) for threads in load if counter.name == AGAINST_THE_LOAD]
     marks: list[Mark] = [*levels, *(median_line(series, colour) for colour, series in lines)]
     longest = max(2, *(len(line) for _, series in lines for line in series))
-    return Panel(_title(counter), marks, "second", counter.unit, span=(1, longest), group=counter.group)
+    return Panel(
+        _title(counter), marks, "second", counter.unit, span=(1, longest), group=counter.group
+    )

@@ -1,10 +1,22 @@
-"""PURE: strips of charts one above the other over one axis of time, each with its own height and legend."""
+"""PURE: strips of charts one above the other over one axis of time, each with its own height and
+legend.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sandbox.report.charts.svg import LOG_FROM, Axis, Frame, Mark, Panel, axis_of, text_element, tone, written
+from sandbox.report.charts.svg import (
+    LOG_FROM,
+    Axis,
+    Frame,
+    Mark,
+    Panel,
+    axis_of,
+    text_element,
+    tone,
+    written,
+)
 from sandbox.report.text import cut
 
 BREADTH = 1120
@@ -16,7 +28,9 @@ _WIDEST_KEY = 22
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One chart of them. ``key``: names and colours, written beside it; ``lanes``: names of y = 0, 1, 2 …"""
+    """One chart of them. ``key``: names and colours, written beside it; ``lanes``: names of y = 0,
+    1, 2 …
+    """
 
     title: str
     marks: Sequence[Mark]
@@ -33,7 +47,9 @@ class Strip:
         """The range of y."""
         if self.lanes:
             return Axis(-0.5, len(self.lanes) - 0.5)
-        return axis_of((value for mark in self.marks for value in mark.heights()), log_from=self.log_from)
+        return axis_of(
+            (value for mark in self.marks for value in mark.heights()), log_from=self.log_from
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +72,32 @@ class Strips(Panel):
         """The whole element."""
         body, top, wide = [], 0, BREADTH - _LEFT - _RIGHT
         for strip in self.strips:
-            frame = Frame(Axis(*self.span), strip.axis(), _LEFT, top + _HEAD, wide, strip.height, False)
+            frame = Frame(
+                Axis(*self.span), strip.axis(), _LEFT, top + _HEAD, wide, strip.height, False
+            )
             title = f"{strip.title}; log scale" if frame.y.logarithmic else strip.title
-            body += [*_scale(strip, frame), *(mark.draw(frame) for mark in [*self.marks, *strip.marks])]
+            body += [
+                *_scale(strip, frame),
+                *(mark.draw(frame) for mark in [*self.marks, *strip.marks]),
+            ]
             body += [text_element(frame.left, frame.top - 5, title, ""), *_key(strip, frame)]
             top += _HEAD + strip.height
             last = frame
         body += _seconds(last, self.x_title)
         width, height = self.size
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {place} role="img"'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {place}'
+            ' role="img"'
+        )
         return f'{head} aria-label="{escape(self.title)}">{"".join(body)}</svg>'
 
 
 def _scale(strip: Strip, frame: Frame) -> Iterable[str]:
     """Names of the lanes, or lines with their numbers."""
     for lane, name in enumerate(strip.lanes):
-        yield text_element(frame.left - 6, frame.point(frame.x.low, lane)[1] + 4, cut(name, 13), "end")
+        yield text_element(
+            frame.left - 6, frame.point(frame.x.low, lane)[1] + 4, cut(name, 13), "end"
+        )
     ticks = [] if strip.lanes else frame.y.ticks()
     for tick in ticks[:: -(-len(ticks) // _MOST_TICKS) or 1]:
         data = frame.path([(frame.x.low, tick), (frame.x.high, tick)])

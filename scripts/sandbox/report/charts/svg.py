@@ -1,4 +1,6 @@
-"""PURE: charts as SVG text: axes, marks in a frame, panels, and figures of several panels as one picture."""
+"""PURE: charts as SVG text: axes, marks in a frame, panels, and figures of several panels as one
+picture.
+"""
 
 import math
 import textwrap
@@ -18,7 +20,9 @@ _COLOURS = 10
 """As many as ``templates/looks.j2`` has."""
 _GAP, _HEAD, _COLUMNS = 18, 22, 3
 LOG_FROM = 20.0
-"""Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge into one line."""
+"""Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge
+into one line.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +39,23 @@ class Axis:
         return min(1.0, max(0.0, (self._scaled(max(value, self.low)) - low) / (high - low)))
 
     def ticks(self) -> list[float]:
-        """Three to six round numbers inside the range (on a logarithmic axis 1, 2, 5 of each power of ten, thinned)."""
-        return _log_ticks(self.low, self.high) if self.logarithmic else _linear_ticks(self.low, self.high)
+        """Three to six round numbers inside the range (on a logarithmic axis 1, 2, 5 of each power
+        of ten, thinned).
+        """
+        return (
+            _log_ticks(self.low, self.high)
+            if self.logarithmic
+            else _linear_ticks(self.low, self.high)
+        )
 
     def _scaled(self, value: float) -> float:
         return math.log10(value) if self.logarithmic else value
 
 
 def axis_of(values: Iterable[float], zero: bool = True, log_from: float = LOG_FROM) -> Axis:
-    """The axis that holds all values, with some room above; starts at 0 with ``zero``, unless it is logarithmic."""
+    """The axis that holds all values, with some room above; starts at 0 with ``zero``, unless it is
+    logarithmic.
+    """
     seen = [value for value in values if math.isfinite(value)] or [0.0]
     low, high = min(seen), max(seen)
     above = [value for value in seen if value > 0]
@@ -51,7 +63,8 @@ def axis_of(values: Iterable[float], zero: bool = True, log_from: float = LOG_FR
         return Axis(low / 1.2, high * 1.2, logarithmic=True)
     if zero:
         low = min(0.0, low)
-    if high - low <= 1e-6 * max(abs(low), abs(high)):  # equal, but for differences that no axis can show
+    # equal, but for differences that no axis can show.
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
         low, high = (0.0, 1.0) if high == 0 else (low - abs(low) / 10, high + abs(high) / 10)
     air = 0.06 * (high - low)
     return Axis(low if zero and low == 0 else low - air, high + air)
@@ -62,13 +75,20 @@ def _linear_ticks(low: float, high: float) -> list[float]:
     power = 10 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
-    ticks = [float(f"{index * step:.12g}") for index in range(first, math.floor(high / step + 1e-9) + 1)]
+    ticks = [
+        float(f"{index * step:.12g}") for index in range(first, math.floor(high / step + 1e-9) + 1)
+    ]
     return [tick for tick in ticks if low <= tick <= high]
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [tick for power in powers for factor in (1, 2, 5) if low <= (tick := factor * 10.0**power) <= high]
+    ticks = [
+        tick
+        for power in powers
+        for factor in (1, 2, 5)
+        if low <= (tick := factor * 10.0**power) <= high
+    ]
     if len(ticks) <= 6:
         return ticks
     decades = [tick for tick in ticks if round(math.log10(tick), 9).is_integer()]
@@ -86,7 +106,9 @@ def written(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Maps a chart's own coordinates to the picture. ``turned``: x runs downwards and y to the right."""
+    """Maps a chart's own coordinates to the picture. ``turned``: x runs downwards and y to the
+    right.
+    """
 
     x: Axis
     y: Axis
@@ -105,7 +127,9 @@ class Frame:
 
     def path(self, points: Iterable[tuple[float, float]]) -> str:
         """SVG path data through the points."""
-        return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in (self.point(*point) for point in points))
+        return "M" + "L".join(
+            f"{x:.1f},{y:.1f}" for x, y in (self.point(*point) for point in points)
+        )
 
 
 class Mark(Protocol):
@@ -133,7 +157,10 @@ class Dot:
     def draw(self, frame: Frame) -> str:
         x, y = frame.point(self.x, self.y)
         title = f"<title>{escape(self.tooltip)}</title>"
-        return f'<circle class="{tone(self.colour)}" cx="{x:.1f}" cy="{y:.1f}" r="3.2">{title}</circle>'
+        return (
+            f'<circle class="{tone(self.colour)}" cx="{x:.1f}" cy="{y:.1f}"'
+            f' r="3.2">{title}</circle>'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +174,16 @@ class Bar:
     thick: bool
 
     def heights(self) -> Iterable[float]:
-        """Both ends; a spread that reaches below zero ends at the edge, since nothing measured is negative."""
+        """Both ends; a spread that reaches below zero ends at the edge, since nothing measured is
+        negative.
+        """
         return (self.low, self.high) if self.thick or self.low > 0 else (self.high,)
 
     def draw(self, frame: Frame) -> str:
         look = "thick" if self.thick else "thin"
-        return path_element(self.colour, look, frame.path([(self.x, self.low), (self.x, self.high)]))
+        return path_element(
+            self.colour, look, frame.path([(self.x, self.low), (self.x, self.high)])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +221,9 @@ class Area:
 
     def draw(self, frame: Frame) -> str:
         first, last = self.x
-        data = frame.path([(first, self.low), (last, self.low), (last, self.high), (first, self.high)])
+        data = frame.path(
+            [(first, self.low), (last, self.low), (last, self.high), (first, self.high)]
+        )
         return path_element(None, "area", f"{data}Z")
 
 
@@ -204,7 +237,9 @@ class Level:
         return (self.y,)
 
     def draw(self, frame: Frame) -> str:
-        return path_element(None, "level", frame.path([(frame.x.low, self.y), (frame.x.high, self.y)]))
+        return path_element(
+            None, "level", frame.path([(frame.x.low, self.y), (frame.x.high, self.y)])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +276,27 @@ class Panel:
         """The whole element; ``place``: further attributes."""
         frame = self._frame()
         width, height = self.size
-        body = [*_grid(frame), *(mark.draw(frame) for mark in self.marks), *self._names(frame), *self._titles(frame)]
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {place} role="img"'
-        return f'{head} aria-label="{escape(f"{self.title} {self.y_title}".strip())}">{"".join(body)}</svg>'
+        body = [
+            *_grid(frame),
+            *(mark.draw(frame) for mark in self.marks),
+            *self._names(frame),
+            *self._titles(frame),
+        ]
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {place}'
+            ' role="img"'
+        )
+        return (
+            f"{head}"
+            f' aria-label="{escape(f"{self.title} {self.y_title}".strip())}">{"".join(body)}</svg>'
+        )
 
     def _frame(self) -> Frame:
         width, height = self.size
         x = Axis(-0.5, len(self.names) - 0.5) if self.names else Axis(*self.span)
-        y = axis_of((value for mark in self.marks for value in mark.heights()), self.zero, self.log_from)
+        y = axis_of(
+            (value for mark in self.marks for value in mark.heights()), self.zero, self.log_from
+        )
         beside = self.names if self.turned else [written(tick) for tick in y.ticks()]
         left = min(160, _LEFT + 6.3 * max(map(len, beside), default=0))
         return Frame(x, y, left, _TOP, width - left - _RIGHT, height - _TOP - _BOTTOM, self.turned)
@@ -259,18 +307,27 @@ class Panel:
             return [text_element(*_below(frame, tick), written(tick), "middle") for tick in ticks]
         if frame.turned:
             longest = int((frame.left - 10) / 6.3)
-            rows = ((frame.point(index, frame.y.low)[1], name) for index, name in enumerate(self.names))
-            return [text_element(frame.left - 6, y + 4, cut(name, longest), "end") for y, name in rows]
+            rows = (
+                (frame.point(index, frame.y.low)[1], name) for index, name in enumerate(self.names)
+            )
+            return [
+                text_element(frame.left - 6, y + 4, cut(name, longest), "end") for y, name in rows
+            ]
         longest = max(2, int(frame.width / len(self.names) / 6))
         return [
-            text_element(*_below(frame, index), cut(name, longest), "middle") for index, name in enumerate(self.names)
+            text_element(*_below(frame, index), cut(name, longest), "middle")
+            for index, name in enumerate(self.names)
         ]
 
     def _titles(self, frame: Frame) -> Iterable[str]:
         below, beside = (self.y_title, "") if self.turned else (self.x_title, self.y_title)
         if frame.y.logarithmic:
-            below, beside = (f"{below}; log scale", beside) if self.turned else (below, f"{beside}; log scale")
-        yield text_element(frame.left + frame.width / 2, frame.top + frame.height + 28, below, "middle")
+            below, beside = (
+                (f"{below}; log scale", beside) if self.turned else (below, f"{beside}; log scale")
+            )
+        yield text_element(
+            frame.left + frame.width / 2, frame.top + frame.height + 28, below, "middle"
+        )
         if beside:
             middle = frame.top + frame.height / 2
             turn = f' transform="rotate(-90 10 {middle:.0f})"'
@@ -292,7 +349,9 @@ def _grid(frame: Frame) -> Iterable[str]:
         data = frame.path([(frame.x.low, tick), (frame.x.high, tick)])
         yield f'<path class="grid" d="{data}"/>'
         x, y = frame.point(frame.x.low, tick)
-        x, y, anchor = (x, frame.top + frame.height + 14, "middle") if frame.turned else (x - 5, y + 4, "end")
+        x, y, anchor = (
+            (x, frame.top + frame.height + 14, "middle") if frame.turned else (x - 5, y + 4, "end")
+        )
         yield text_element(x, y, written(tick), anchor)
 
 
@@ -301,13 +360,17 @@ def _below(frame: Frame, x: float) -> tuple[float, float]:
 
 
 def text_element(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
-    """Words in a chart; ``anchor``: middle, end, or empty for the start; ``more``: further attributes."""
+    """Words in a chart; ``anchor``: middle, end, or empty for the start; ``more``: further
+    attributes.
+    """
     return f'<text class="faint {anchor}" x="{x:.1f}" y="{y:.1f}"{more}>{escape(text)}</text>'
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``name``: also a file name; ``caption``: how to read it; ``legend``: variants in the order of their colours."""
+    """``name``: also a file name; ``caption``: how to read it; ``legend``: variants in the order of
+    their colours.
+    """
 
     name: str
     title: str
@@ -324,20 +387,32 @@ def picture(figure: Figure) -> str:
     columns = 1 if column_width > WIDTH else min(_COLUMNS, max(2, len(figure.panels)))
     width = columns * (column_width + _GAP) + _GAP
     legend, captioned = _legend(figure.legend, width)
-    caption = textwrap.wrap(figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False)
+    caption = textwrap.wrap(
+        figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False
+    )
     placed, y = [], captioned + 16 * len(caption)
     for first in range(0, len(figure.panels), columns):
         row = figure.panels[first : first + columns]
         placed += [(panel, _GAP + column * (WIDTH + _GAP), y) for column, panel in enumerate(row)]
         y += _HEAD + _GAP + max(panel.size[1] for panel in row)
     return rendered(
-        "picture.svg", title=figure.title, legend=legend, caption=list(enumerate(caption)), captioned=captioned,
-        placed=placed, width=width, height=y, left=_GAP, head=_HEAD,
-    )  # fmt: skip
+        "picture.svg",
+        title=figure.title,
+        legend=legend,
+        caption=list(enumerate(caption)),
+        captioned=captioned,
+        placed=placed,
+        width=width,
+        height=y,
+        left=_GAP,
+        head=_HEAD,
+    )
 
 
 def _legend(names: Sequence[str], width: int) -> tuple[list[tuple[str, str, float, int]], int]:
-    """Class of the colour, name and place of each entry, in lines that fit; then where what follows begins."""
+    """Class of the colour, name and place of each entry, in lines that fit; then where what follows
+    begins.
+    """
     entries, x, y = [], float(_GAP), 52
     for index, name in enumerate(names):
         length = 26 + 6.6 * len(name)

@@ -1,4 +1,6 @@
-"""PURE: what only charts of trials draw: a trial, their median, a band of a lane, a shaded time, a moment."""
+"""PURE: what only charts of trials draw: a trial, their median, a band of a lane, a shaded time, a
+moment.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ _FILLED = ' style="fill:currentColor;stroke:none;fill-opacity:{}"'
 
 @dataclass(frozen=True, slots=True)
 class TrialDot:
-    """One trial at x; ``lowest``: where a smaller one is drawn. ``still_open``: a triangle that points to more."""
+    """One trial at x; ``lowest``: where a smaller one is drawn. ``still_open``: a triangle that
+    points to more.
+    """
 
     x: float
     y: float
@@ -27,13 +31,16 @@ class TrialDot:
     def draw(self, frame: Frame) -> str:
         x, y = frame.point(self.x, max(self.lowest, self.y))
         if not self.still_open:
-            circle = f'<circle class="{tone(self.colour)}" cx="{x:.1f}" cy="{y:.1f}" r="{_DOT}" fill-opacity="0.75">'
+            circle = (
+                f'<circle class="{tone(self.colour)}" cx="{x:.1f}" cy="{y:.1f}" r="{_DOT}"'
+                ' fill-opacity="0.75">'
+            )
             return f"{circle}{_title(self.tooltip)}</circle>"
         size = _TRIANGLE
         if frame.turned:  # more is to the right
-            data = f"M{x - size:.1f},{y - size:.1f}L{x + size:.1f},{y:.1f}L{x - size:.1f},{y + size:.1f}Z"
+            data = f"M{x - size:.1f},{y - size:.1f}L{x + size:.1f},{y:.1f}L{x - size:.1f},{y + size:.1f}Z"  # noqa: E501
         else:
-            data = f"M{x - size:.1f},{y + size:.1f}L{x:.1f},{y - size:.1f}L{x + size:.1f},{y + size:.1f}Z"
+            data = f"M{x - size:.1f},{y + size:.1f}L{x:.1f},{y - size:.1f}L{x + size:.1f},{y + size:.1f}Z"  # noqa: E501
         return _titled(path_element(self.colour, "thin", data), self.tooltip)
 
 
@@ -58,7 +65,9 @@ class MedianMark:
 
 @dataclass(frozen=True, slots=True)
 class AxisHolds:
-    """Nothing to see: the axis holds both values, so that panels beside each other have the same one."""
+    """Nothing to see: the axis holds both values, so that panels beside each other have the same
+    one.
+    """
 
     low: float
     high: float

@@ -1,4 +1,6 @@
-"""PURE: a document as one self-contained HTML page: no script, no network, no other file; light and dark."""
+"""PURE: a document as one self-contained HTML page: no script, no network, no other file; light and
+dark.
+"""
 
 from sandbox.report.document import Document, Medium, Part, Table, shown_in
 from sandbox.report.rendering import rendered
@@ -18,7 +20,9 @@ def _kind(part: Part) -> str:
 
 
 def _split(table: Table) -> tuple[list[object], list[object]]:
-    """The rows that are shown, and those of a long table that are folded: the ones without a finding."""
+    """The rows that are shown, and those of a long table that are folded: the ones without a
+    finding.
+    """
     if len(table.rows) <= FOLD_FROM:
         return list(table.rows), []
     return [row for row in table.rows if not row.quiet], [row for row in table.rows if row.quiet]

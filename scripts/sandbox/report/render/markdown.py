@@ -2,7 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sandbox.report.document import Chart, Document, FactList, Lines, Medium, Notes, Part, Said, Table, shown_in
+from sandbox.report.document import (
+    Chart,
+    Document,
+    FactList,
+    Lines,
+    Medium,
+    Notes,
+    Part,
+    Said,
+    Table,
+    shown_in,
+)
 
 
 def text(document: Document, level: int = 1) -> str:
@@ -45,7 +56,8 @@ def _part(part: Part) -> Iterator[str]:
             yield from _table(part)
         case FactList():
             yield markdown_table(
-                (part.heading, ""), [(fact.name, _linked(fact.text, fact.links)) for fact in part.rows]
+                (part.heading, ""),
+                [(fact.name, _linked(fact.text, fact.links)) for fact in part.rows],
             )
         case Notes():
             yield from _notes(part)

@@ -23,8 +23,14 @@ _GAP = 2
 """Columns between two columns of a table."""
 _INDENT = "  "
 _COLOURS = {
-    "ok": "32", "failed": "31", "infra_error": "31", "interrupted": "33", "skipped": "33", "faint": "2", "name": "1",
-}  # fmt: skip
+    "ok": "32",
+    "failed": "31",
+    "infra_error": "31",
+    "interrupted": "33",
+    "skipped": "33",
+    "faint": "2",
+    "name": "1",
+}
 """Look → its code in a terminal."""
 
 
@@ -93,7 +99,9 @@ class _Writer:
                 for piece in _fitting(part, self.width - _GAP):
                     yield self._table(piece)
             case FactList():
-                yield [line for fact in part.rows for line in self._fact(fact.name, fact.text, names)]
+                yield [
+                    line for fact in part.rows for line in self._fact(fact.name, fact.text, names)
+                ]
             case Notes():
                 yield list(self._notes(part))
             case Lines():
@@ -119,7 +127,9 @@ class _Writer:
                 yield from self._paragraph(each, _INDENT)
 
     def _table(self, table: Table) -> list[str]:
-        """Title and note above; a titled table is indented, and what marks a row stands above it."""
+        """Title and note above; a titled table is indented, and what marks a row stands above
+        it.
+        """
         header, *rows = text_table(table.headings, table.texts)
         body = [header]
         for row, line in zip(table.rows, rows, strict=True):
@@ -152,7 +162,10 @@ def _fitting(table: Table, width: int) -> list[Table]:
         if pieces[-1] and _length(table, [*names, *pieces[-1], each]) > width:
             pieces.append([])
         pieces[-1].append(each)
-    return [_piece(table, [*names, *sorted(piece)], first=not index) for index, piece in enumerate(pieces)]
+    return [
+        _piece(table, [*names, *sorted(piece)], first=not index)
+        for index, piece in enumerate(pieces)
+    ]
 
 
 def _used(table: Table) -> list[int]:

@@ -1,4 +1,6 @@
-"""Runs in the client node: writes files into a folder named after its contents. JSON in, JSON out."""
+"""Runs in the client node: writes files into a folder named after its contents. JSON in, JSON
+out.
+"""
 
 import json
 import sys

@@ -1,4 +1,6 @@
-"""Runs in a container of `make doctor`: says that it listens on a port, and ends with the first connection to it."""
+"""Runs in a container of `make doctor`: says that it listens on a port, and ends with the first
+connection to it.
+"""
 
 import socket
 import sys

@@ -1,4 +1,6 @@
-"""Runs in the client node: executes statements on several servers at once. One line of JSON in, one out."""
+"""Runs in the client node: executes statements on several servers at once. One line of JSON in, one
+out.
+"""
 
 import json
 import sys
@@ -18,7 +20,9 @@ def readable(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 
-def ask(target: dict[str, Any], statements: list[tuple[str, list[Any] | None]], timeout_s: float) -> dict[str, Any]:
+def ask(
+    target: dict[str, Any], statements: list[tuple[str, list[Any] | None]], timeout_s: float
+) -> dict[str, Any]:
     """Answers of one server up to its first failure."""
     results: list[list[list[Any]]] = []
     try:
@@ -38,7 +42,11 @@ def ask(target: dict[str, Any], statements: list[tuple[str, list[Any] | None]], 
                 results.append([[readable(cell) for cell in row] for row in cursor.fetchall()])
     except (pymysql.MySQLError, OSError) as error:
         code = error.args[0] if error.args and isinstance(error.args[0], int) else None
-        return {"results": results, "error": f"{type(error).__name__}{error.args}", "error_code": code}
+        return {
+            "results": results,
+            "error": f"{type(error).__name__}{error.args}",
+            "error_code": code,
+        }
     return {"results": results, "error": None, "error_code": None}
 
 
@@ -46,12 +54,16 @@ def answers(request: dict[str, Any]) -> dict[str, Any]:
     """All targets asked at once; answers by target name."""
     targets = request["targets"]
     with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-        found = pool.map(lambda target: ask(target, request["statements"], request["timeout_s"]), targets)
+        found = pool.map(
+            lambda target: ask(target, request["statements"], request["timeout_s"]), targets
+        )
         return {target["name"]: answer for target, answer in zip(targets, found, strict=True)}
 
 
 def main() -> None:
-    """One request per line, one answer per line, until the input ends. Source of the separator: RFC 7464."""
+    """One request per line, one answer per line, until the input ends. Source of the separator: RFC
+    7464.
+    """
     for line in sys.stdin:
         print("\x1e" + json.dumps(answers(json.loads(line))), flush=True)
 

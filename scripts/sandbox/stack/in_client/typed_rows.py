@@ -1,8 +1,10 @@
-"""Runs in the client node: statements from standard input, their results as JSON or CSV with types and NULL.
+"""Runs in the client node: statements from standard input, their results as JSON or CSV with types
+and NULL.
 
-A JSON result is an array of one object a line (of one array, without names). Numbers are the server's own digits; JSON
-documents of MySQL stand as they are; binary values and geometries are hexadecimal, 0x…; NULL is null, or an empty field
-in CSV, where an empty text is "". The server ends the statements at its first error.
+A JSON result is an array of one object a line (of one array, without names). Numbers are the
+server's own digits; JSON documents of MySQL stand as they are; binary values and geometries are
+hexadecimal, 0x…; NULL is null, or an empty field in CSV, where an empty text is "". The server ends
+the statements at its first error.
 """
 
 import json
@@ -19,13 +21,23 @@ from pymysql.cursors import SSCursor
 
 BINARY_CHARSET = 63
 NUMBERS = {
-    FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL, FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG,
-    FIELD_TYPE.LONGLONG, FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE, FIELD_TYPE.YEAR,
-}  # fmt: skip
+    FIELD_TYPE.DECIMAL,
+    FIELD_TYPE.NEWDECIMAL,
+    FIELD_TYPE.TINY,
+    FIELD_TYPE.SHORT,
+    FIELD_TYPE.INT24,
+    FIELD_TYPE.LONG,
+    FIELD_TYPE.LONGLONG,
+    FIELD_TYPE.FLOAT,
+    FIELD_TYPE.DOUBLE,
+    FIELD_TYPE.YEAR,
+}
 JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 """Not with the zeros of ZEROFILL: that is a text for people. Source: RFC 8259, section 6."""
 QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
-"""What a field of CSV needs quotes for (RFC 4180), and an empty text, since an empty field is NULL."""
+"""What a field of CSV needs quotes for (RFC 4180), and an empty text, since an empty field is
+NULL.
+"""
 FLUSH_S = 0.05
 INTERRUPTED = 130
 
@@ -73,7 +85,9 @@ def json_lines(names: list[str], rows: Iterator[list[str]], with_names: bool) ->
     keys = [json.dumps(name, ensure_ascii=False) for name in distinct(names)]
     before = "["
     for row in rows:
-        cells = [f"{key}: {cell}" for key, cell in zip(keys, row, strict=True)] if with_names else row
+        cells = (
+            [f"{key}: {cell}" for key, cell in zip(keys, row, strict=True)] if with_names else row
+        )
         text = ", ".join(cells)
         yield before + "\n" + (f"{{{text}}}" if with_names else f"[{text}]")
         before = ","
@@ -137,15 +151,23 @@ def main() -> int:
 
 
 def connected(request: dict[str, Any]) -> "pymysql.Connection[SSCursor]":
-    """A connection that takes several statements as one text, and gives values as the server writes them."""
+    """A connection that takes several statements as one text, and gives values as the server writes
+    them.
+    """
     if request["file"]:
         account = {"read_default_file": request["file"]}
     else:
         account = {"user": request["user"], "password": os.environ.get("MYSQL_PWD", "")}
     return pymysql.connect(
-        host=request["host"], port=request["port"], **account, charset="utf8mb4", autocommit=None, conv={},
-        client_flag=CLIENT.MULTI_STATEMENTS, cursorclass=SSCursor,
-    )  # fmt: skip
+        host=request["host"],
+        port=request["port"],
+        **account,
+        charset="utf8mb4",
+        autocommit=None,
+        conv={},
+        client_flag=CLIENT.MULTI_STATEMENTS,
+        cursorclass=SSCursor,
+    )
 
 
 def end_query(request: dict[str, Any], thread: int) -> None:

@@ -1,7 +1,9 @@
-"""Runs in a helper: makes file systems in files at /disks and puts each on a loop device, or detaches those of a stack.
+"""Runs in a helper: makes file systems in files at /disks and puts each on a loop device, or
+detaches those of a stack.
 
-Argument: a request as JSON, ``{"project": …, "make": [name, …], "kind": "ext4", "bytes": …}``; without ``make`` the
-devices of the project are detached. Standard output: name → device as JSON. Source: linux/loop.h (LOOP_CONFIGURE: 5.8).
+Argument: a request as JSON, ``{"project": …, "make": [name, …], "kind": "ext4", "bytes": …}``;
+without ``make`` the devices of the project are detached. Standard output: name → device as JSON.
+Source: linux/loop.h (LOOP_CONFIGURE: 5.8).
 """
 
 import errno
@@ -21,15 +23,20 @@ from typing import Any
 DISKS, BLOCK_DEVICES = Path("/disks"), Path("/sys/block")
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
 STATUS = struct.Struct("=5Q4I64s64s32s2Q")
-"""struct loop_info64: device, inode, rdevice, offset, size limit; number, encryption, flags; names, key, reserved."""
+"""struct loop_info64: device, inode, rdevice, offset, size limit; number, encryption, flags; names,
+key, reserved.
+"""
 FLAGS_FIELD, NAME_FIELD, NAME_BYTES = 8, 9, 63
 DIRECT_IO = 16
-"""LO_FLAGS_DIRECT_IO: no second copy in the host's cache, whose kernel threads would take the processors of the probe.
+"""LO_FLAGS_DIRECT_IO: no second copy in the host's cache, whose kernel threads would take the
+processors of the probe.
 
 The kernel leaves it out where the host's file system cannot do it.
 """
 CONFIGURATION = struct.Struct(f"=2I{STATUS.size}s8Q")
-"""struct loop_config: the file's descriptor, its block size (0: the kernel's), its status, reserved."""
+"""struct loop_config: the file's descriptor, its block size (0: the kernel's), its status,
+reserved.
+"""
 CONTROL_NUMBERS = (10, 237)
 ATTEMPTS = 100
 """Another process may take the free device first."""
@@ -44,7 +51,8 @@ MAKE = {
 
 def make(project: str, name: str, kind: str, size: int) -> str:
     """Makes one disk; its loop device."""
-    path = DISKS / project / name  # losetup(8) shows no more of it than this, once the helper is gone
+    # losetup(8) shows no more of it than this, once the helper is gone.
+    path = DISKS / project / name
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         file.truncate(size)
@@ -133,7 +141,9 @@ def name_on(device: str) -> bytes:
 
 
 def detach(project: str) -> None:
-    """Detaches every device of a project; one that is mounted still follows as soon as it is not, at the latest."""
+    """Detaches every device of a project; one that is mounted still follows as soon as it is not,
+    at the latest.
+    """
     end = time.monotonic() + PATIENCE_S
     while left := devices_of(project):
         for device in left:

@@ -1,8 +1,9 @@
-"""Snapshots taken in the background, after `up` has printed its summary, by a process that holds the stack's lock.
+"""Snapshots taken in the background, after `up` has printed its summary, by a process that holds
+the stack's lock.
 
-The lock's file contains the id of the process. Never during a measurement, of any stack: each of the two announces
-itself first and then looks for the other. If both start at once, the measurement waits and the snapshot is skipped, so
-they never wait for each other forever.
+The lock's file contains the id of the process. Never during a measurement, of any stack: each of
+the two announces itself first and then looks for the other. If both start at once, the measurement
+waits and the snapshot is skipped, so they never wait for each other forever.
 """
 
 import fcntl
@@ -31,7 +32,9 @@ from sandbox.stack.stack import Stack
 MODULE = "sandbox.stack.snapshots.background"
 _MARK = "snapshot"
 _MEASURING, _KEEPING = "measuring", "snapshots"
-"""Engine-wide locks, each shared by its holders: measurements run in parallel, and so do keepers."""
+"""Engine-wide locks, each shared by its holders: measurements run in parallel, and so do
+keepers.
+"""
 _NICE = 10
 """Who uses the stack comes first, also where the engine's client and this process are concerned."""
 _KEEPER_ENDS_S = 300.0
@@ -39,7 +42,8 @@ _KEEPER_ENDS_S = 300.0
 
 
 def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanRequest]) -> None:
-    """Starts the process that takes a snapshot of a stack, and makes the missing base data directories of its servers.
+    """Starts the process that takes a snapshot of a stack, and makes the missing base data
+    directories of its servers.
 
     Does nothing while another command is working on the stack, or measuring on any stack.
     """
@@ -50,7 +54,10 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
         if somebody_measures():
             return
         os.ftruncate(ours, 0)
-        wanted = {"wish": asdict(wish), "base_directories": [asdict(request) for request in base_directories]}
+        wanted = {
+            "wish": asdict(wish),
+            "base_directories": [asdict(request) for request in base_directories],
+        }
         keeper = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, project, json.dumps(wanted)],
             pass_fds=(ours, keeping), start_new_session=True, cwd=HERE,
@@ -61,7 +68,8 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
 
 @contextmanager
 def measuring(show: Callable[[str], None]) -> Iterator[None]:
-    """Measures inside the block: no snapshot of any stack is taken meanwhile; waits for one in progress.
+    """Measures inside the block: no snapshot of any stack is taken meanwhile; waits for one in
+    progress.
 
     ``show`` gets a line if it waits. Raises SandboxError (exit 4) where the snapshot does not end.
     """
@@ -88,7 +96,8 @@ def give_up(project: str) -> None:
 def main(project: str, wanted: str) -> None:
     """Takes one snapshot, then makes the base data directories until a measurement waits.
 
-    The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes unfinished work.
+    The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes
+    unfinished work.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.nice(_NICE)
@@ -106,11 +115,18 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     docker = Docker()
     stack = Stack(containers(docker, project), docker)
     facts = take(stack, Wish(**wanted["wish"]))
-    done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was changed, or never without a reader"]
+    done = [
+        (
+            f"{facts.bytes >> 20} MiB"
+            if facts
+            else "none: the stack was changed, or never without a reader"
+        )
+    ]
     for request in wanted["base_directories"]:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])
-        tuples = {"assignments": tuple(request["assignments"]), "versions": ()}  # JSON knows lists only
+        # JSON knows lists only.
+        tuples = {"assignments": tuple(request["assignments"]), "versions": ()}
         plan = planned(PlanRequest(**{**request, **tuples}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []

@@ -1,8 +1,10 @@
-"""Who uses a stack while a snapshot of it is copied: neither waits for the other for longer than its servers pause.
+"""Who uses a stack while a snapshot of it is copied: neither waits for the other for longer than
+its servers pause.
 
-A snapshot holds what a stack was when it became ready. A command that may change it marks it first; a snapshot that is
-not copied by then is dropped, and the next start of the plan takes it. A command that only reads leaves no mark.
-The mark is the content of the lock's file, and lives as long as the stack.
+A snapshot holds what a stack was when it became ready. A command that may change it marks it first;
+a snapshot that is not copied by then is dropped, and the next start of the plan takes it. A command
+that only reads leaves no mark. The mark is the content of the lock's file, and lives as long as the
+stack.
 """
 
 import os
@@ -18,8 +20,13 @@ _POLL_S = 0.1
 
 
 def mark_changed(project: str) -> None:
-    """Marks a stack as no longer what it was when it became ready; its servers are not paused from now on."""
-    with shared(_name(project)), (lock_folder() / f"{_name(project)}.lock").open("a", encoding="utf-8") as file:
+    """Marks a stack as no longer what it was when it became ready; its servers are not paused from
+    now on.
+    """
+    with (
+        shared(_name(project)),
+        (lock_folder() / f"{_name(project)}.lock").open("a", encoding="utf-8") as file,
+    ):
         file.write("changed\n")
 
 
@@ -38,7 +45,8 @@ def forget_changes(project: str) -> None:
 
 @contextmanager
 def unchanged(project: str) -> Iterator[bool]:
-    """Keeps everybody out during the block; gives whether the stack is still what it was when it became ready.
+    """Keeps everybody out during the block; gives whether the stack is still what it was when it
+    became ready.
 
     Also False where readers leave no moment to pause its servers.
     """

@@ -1,4 +1,6 @@
-"""The snapshot store: volumes on the engine with their own label, the facts of each, the container that fills them."""
+"""The snapshot store: volumes on the engine with their own label, the facts of each, the container
+that fills them.
+"""
 
 import json
 import uuid
@@ -21,11 +23,15 @@ from sandbox.stack.locks import cache_folder, claimed
 LABEL = "sandbox.snapshot"
 CAP_BYTES = 10 << 30
 BACKGROUND = ("--cpu-shares", "256")
-"""Of a container beside a stack that somebody uses: a quarter of the weight that each of its nodes has."""
+"""Of a container beside a stack that somebody uses: a quarter of the weight that each of its nodes
+has.
+"""
 
 
 class Facts(BaseModel):
-    """The facts of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it has none."""
+    """The facts of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it
+    has none.
+    """
 
     key: str
     profile: str
@@ -95,8 +101,11 @@ def touch(snapshot: Snapshot) -> None:
     _path(snapshot.facts.key).touch()
 
 
-def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[], Facts | None]) -> Facts | None:
-    """Puts a snapshot that the caller has claimed into the snapshot store, replacing an earlier one of the key.
+def make(
+    docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[], Facts | None]
+) -> Facts | None:
+    """Puts a snapshot that the caller has claimed into the snapshot store, replacing an earlier one
+    of the key.
 
     ``copy`` fills its volume; where it fails or returns None, nothing is left.
     """
@@ -116,12 +125,16 @@ def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[
 
 
 def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[bool]:
-    """Whether the caller holds these snapshots in the block: alone, to make or remove them, or along with readers."""
+    """Whether the caller holds these snapshots in the block: alone, to make or remove them, or
+    along with readers.
+    """
     return claimed([f"snapshot-{key}" for key in keys], shared=to_read)
 
 
 def forget(docker: Docker, keys: Iterable[str]) -> list[str]:
-    """Removes snapshots, except those that are being made or restored; returns the keys of the removed ones."""
+    """Removes snapshots, except those that are being made or restored; returns the keys of the
+    removed ones.
+    """
     gone = []
     for key in keys:
         with claim([key]) as ours:
@@ -166,8 +179,13 @@ def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[str]:
 def _volumes(docker: Docker, key: str | None = None) -> Mapping[str, tuple[str, str]]:
     """Volume → (key, checkout), of one snapshot or of all."""
     wanted = f"label={LABEL}={key}" if key else f"label={LABEL}"
-    form = f'[{{{{json .Name}}}},{{{{json (.Label "{LABEL}")}}}},{{{{json (.Label "sandbox.checkout")}}}}]'
-    rows = map(json.loads, docker.ask("volume", "ls", "--filter", wanted, "--format", form).splitlines())
+    form = (
+        f'[{{{{json .Name}}}},{{{{json (.Label "{LABEL}")}}}},{{{{json (.Label'
+        ' "sandbox.checkout")}}]'
+    )
+    rows = map(
+        json.loads, docker.ask("volume", "ls", "--filter", wanted, "--format", form).splitlines()
+    )
     return {name: (key, checkout) for name, key, checkout in rows}
 
 
@@ -188,7 +206,9 @@ def _read(path: Path) -> Snapshot | None:
 
 
 class CopyHelper:
-    """One helper container; as a context it ends with the block. It has its stack's label, so `down` removes it."""
+    """One helper container; as a context it ends with the block. It has its stack's label, so
+    `down` removes it.
+    """
 
     def __init__(
         self,
@@ -199,7 +219,8 @@ class CopyHelper:
         mounts: Sequence[str] = (),
         in_background: bool = False,
     ) -> None:
-        """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new.
+        """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes
+        that may be new.
 
         ``in_background``: other containers come first where processors are short.
         """
@@ -207,12 +228,30 @@ class CopyHelper:
         options += BACKGROUND if in_background else ()
         options += [word for volume in volumes for word in ("--volume", volume)]
         options += [word for mount in mounts for word in ("--mount", mount)]
-        source = files("sandbox.stack.snapshots").joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")
+        source = (
+            files("sandbox.stack.snapshots")
+            .joinpath("in_helper", "copy_volumes.py")
+            .read_text(encoding="utf-8")
+        )
         self._docker, self._name = docker, f"{owner.project}-helper-{uuid.uuid4().hex[:8]}"
         self._stream = docker.stream(
-            "run", "--rm", "--name", self._name, "--interactive", "--network", "none", "--user", "0", *options, image,
-            "python3", "-u", "-c", source, stdin=True,
-        )  # fmt: skip
+            "run",
+            "--rm",
+            "--name",
+            self._name,
+            "--interactive",
+            "--network",
+            "none",
+            "--user",
+            "0",
+            *options,
+            image,
+            "python3",
+            "-u",
+            "-c",
+            source,
+            stdin=True,
+        )
         self._answers = self._stream.lines()
 
     def __enter__(self) -> Self:
@@ -224,11 +263,16 @@ class CopyHelper:
             self._stream.wait()
             return
         self._stream.kill()
-        # A container may outlive its client, and would keep volumes in use that are to be removed now.
+        # A container may outlive its client, and would keep volumes in use that are to be removed
+        # now.
         self._docker.answer("rm", "--force", self._name)
 
-    def ask(self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]) -> int | None:
-        """Does one piece of work. Raises SandboxError (exit 4) with the helper's message where it fails."""
+    def ask(
+        self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]
+    ) -> int | None:
+        """Does one piece of work. Raises SandboxError (exit 4) with the helper's message where it
+        fails.
+        """
         self._stream.send(json.dumps({"work": work, "volumes": volumes}))
         line = next(self._answers, "")
         try:
@@ -244,12 +288,21 @@ class CopyHelper:
 
 
 def copy_mounts(key: str, sources: Mapping[str, str]) -> list[str]:
-    """Mounts of a helper that copies volumes (name in the snapshot → volume) into the snapshot of a key."""
-    return [f"{volume_name(key)}:/snapshot", *(f"{volume}:/from/{name}:ro" for name, volume in sources.items())]
+    """Mounts of a helper that copies volumes (name in the snapshot → volume) into the snapshot of a
+    key.
+    """
+    return [
+        f"{volume_name(key)}:/snapshot",
+        *(f"{volume}:/from/{name}:ro" for name, volume in sources.items()),
+    ]
 
 
-def copy_stopped(docker: Docker, image: str, owner: Identity, key: str, sources: Mapping[str, str]) -> int:
-    """Copies volumes of stopped servers, as for `copy_mounts`; returns the snapshot's bytes. SandboxError (exit 4)."""
+def copy_stopped(
+    docker: Docker, image: str, owner: Identity, key: str, sources: Mapping[str, str]
+) -> int:
+    """Copies volumes of stopped servers, as for `copy_mounts`; returns the snapshot's bytes.
+    SandboxError (exit 4).
+    """
     names = list(sources)
     with CopyHelper(docker, image, owner, copy_mounts(key, sources)) as helper:
         for work in ("first", "second"):

@@ -1,4 +1,6 @@
-"""Takes snapshots: of a formed stack, idle or stopped; of one server's first start, as its base data directory."""
+"""Takes snapshots: of a formed stack, idle or stopped; of one server's first start, as its base
+data directory.
+"""
 
 import json
 import time
@@ -26,7 +28,7 @@ _PAUSE = files(__package__).joinpath("pause.sh").read_text(encoding="utf-8")
 _POSITION = """
 select group_concat(variable_value order by variable_name desc separator ':') from information_schema.global_status
 where variable_name in ('wsrep_local_state_uuid', 'wsrep_last_committed')
-"""
+"""  # noqa: E501
 _OWN_TABLES = """
 select count(*) from information_schema.tables where table_schema not in
 ('mysql', 'sys', 'information_schema', 'performance_schema', 'sandbox', 'query_rewrite',
@@ -44,9 +46,11 @@ class Wish:
 
 
 def take(stack: Stack, wish: Wish) -> Facts | None:
-    """Takes the snapshot into the snapshot store; None where the stack has been changed, or has unexpected data.
+    """Takes the snapshot into the snapshot store; None where the stack has been changed, or has
+    unexpected data.
 
-    The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk fails.
+    The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk
+    fails.
     """
     capture = _Capture(stack, wish)
     if not capture.as_wished():
@@ -56,10 +60,11 @@ def take(stack: Stack, wish: Wish) -> Facts | None:
 
 
 def take_stopped(stack: Stack, wish: Wish) -> None:
-    """Shuts a stack's servers down cleanly, so that nothing is left to write or recover, and keeps their data.
+    """Shuts a stack's servers down cleanly, so that nothing is left to write or recover, and keeps
+    their data.
 
-    The caller has claimed the snapshot, and removes the stack. Raises SandboxError (exit 4) where the engine or the
-    disk fails.
+    The caller has claimed the snapshot, and removes the stack. Raises SandboxError (exit 4) where
+    the engine or the disk fails.
     """
     capture = _Capture(stack, wish)
     _part_members(stack, capture.servers)
@@ -70,12 +75,14 @@ def take_stopped(stack: Stack, wish: Wish) -> None:
 def _part_members(stack: Stack, servers: Sequence[Container]) -> None:
     """Galera's members no longer reach each other.
 
-    One that leaves in order is a new view, which counts as a transaction at those that stay. Restored, whoever lacks it
-    would be sent the whole data (SST).
+    One that leaves in order is a new view, which counts as a transaction at those that stay.
+    Restored, whoever lacks it would be sent the whole data (SST).
     """
     members = [each for each in servers if each.about.get("topology") == "galera"]
     network = f"{stack.project}_stack"
-    begun = [stack.docker.begin("network", "disconnect", "--force", network, each.id) for each in members]
+    begun = [
+        stack.docker.begin("network", "disconnect", "--force", network, each.id) for each in members
+    ]
     for each in begun:
         each.output()
 
@@ -95,21 +102,33 @@ class _Capture:
 
     def stored(self, copy: Callable[[], Facts | None]) -> Facts | None:
         """Puts into the snapshot store what one of the two methods below copies."""
-        return store.make(self.stack.docker, self.wish.key, self.stack.profile, self.stack.checkout, copy)
+        return store.make(
+            self.stack.docker, self.wish.key, self.stack.profile, self.stack.checkout, copy
+        )
 
     def of_idle_servers(self) -> Facts | None:
-        """Pauses the servers for the end of the copy; None where one wrote meanwhile or could not be paused."""
+        """Pauses the servers for the end of the copy; None where one wrote meanwhile or could not
+        be paused.
+        """
         names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
-        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts, in_background=True) as helper:
+        with CopyHelper(
+            self.stack.docker, self.copier, self.stack.identity, mounts, in_background=True
+        ) as helper:
             helper.ask("first", names)
             with unchanged(self.stack.project) as is_unchanged:
-                positions = self._positions_of_pause(lambda: helper.ask("second", names)) if is_unchanged else None
+                positions = (
+                    self._positions_of_pause(lambda: helper.ask("second", names))
+                    if is_unchanged
+                    else None
+                )
             if positions is None or not self.as_wished():
                 return None
             return self._facts(positions, helper.ask("finish", names) or 0)
 
     def _positions_of_pause(self, copy: Callable[[], object]) -> dict[str, str | None] | None:
-        """Copies while the servers are paused; their positions then, None where there is no such moment."""
+        """Copies while the servers are paused; their positions then, None where there is no such
+        moment.
+        """
         before = self._positions()
         with _paused(self.servers) as all_are:
             if not all_are:
@@ -118,19 +137,32 @@ class _Capture:
         return before if before == self._positions() else None
 
     def as_wished(self) -> bool:
-        """Whether the servers have no data of a user, where the snapshot is to be of such a stack."""
-        return not self.wish.fresh or all(self.ask(each, _OWN_TABLES) == "0" for each in self.servers)
+        """Whether the servers have no data of a user, where the snapshot is to be of such a
+        stack.
+        """
+        return not self.wish.fresh or all(
+            self.ask(each, _OWN_TABLES) == "0" for each in self.servers
+        )
 
     def of_stopped_servers(self) -> Facts:
         """Their position is in their data."""
-        size = copy_stopped(self.stack.docker, self.copier, self.stack.identity, self.wish.key, self.sources)
+        size = copy_stopped(
+            self.stack.docker, self.copier, self.stack.identity, self.wish.key, self.sources
+        )
         return self._facts(dict.fromkeys(each.node for each in self.servers), size)
 
     def _facts(self, positions: dict[str, str | None], size: int) -> Facts:
         return Facts(
-            key=self.wish.key, profile=self.stack.profile, checkout=self.stack.checkout, images=self.images,
-            uuid=self.wish.uuid, positions=positions, volumes=self.volumes, bytes=size, made_unix_s=time.time(),
-        )  # fmt: skip
+            key=self.wish.key,
+            profile=self.stack.profile,
+            checkout=self.stack.checkout,
+            images=self.images,
+            uuid=self.wish.uuid,
+            positions=positions,
+            volumes=self.volumes,
+            bytes=size,
+            made_unix_s=time.time(),
+        )
 
     def _positions(self) -> dict[str, str | None]:
         """UUID:SEQNO of every Galera member, None for any other server."""
@@ -141,13 +173,20 @@ class _Capture:
 
     def ask(self, server: Container, statement: str) -> str:
         """The answer of a server's own client."""
-        argv = [server.about["sql_client"], "--defaults-file=/sandbox/client.cnf", "-NB", "-e", statement]
+        argv = [
+            server.about["sql_client"],
+            "--defaults-file=/sandbox/client.cnf",
+            "-NB",
+            "-e",
+            statement,
+        ]
         return self.stack.run(server.node, argv).stdout.strip()
 
 
 @contextmanager
 def _paused(servers: Sequence[Container]) -> Iterator[bool]:
-    """Pauses every server for the block; they run again after it, even if this process is killed meanwhile.
+    """Pauses every server for the block; they run again after it, even if this process is killed
+    meanwhile.
 
     Gives whether all of them are paused.
     """
@@ -160,7 +199,9 @@ def _paused(servers: Sequence[Container]) -> Iterator[bool]:
 
 
 def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # type: ignore[type-arg]
-    """Compose's name of every volume that is a server's own → its node; volumes that a group shares start empty."""
+    """Compose's name of every volume that is a server's own → its node; volumes that a group shares
+    start empty.
+    """
     nodes = {each.id: each.node for each in stack.members}
     found = {}
     for item in inspected:
@@ -177,10 +218,12 @@ _UNTIL_READY = "for i in $(seq 600); do sh /sandbox/probe ready && exit 0; sleep
 
 
 def ensure_base_directory(docker: Docker, plan: Plan, identity: Identity) -> Facts | None:
-    """Makes the base data directory that a plan of one server stands for; None if it exists or is being made.
+    """Makes the base data directory that a plan of one server stands for; None if it exists or is
+    being made.
 
-    Everything it starts has the label of the stack of ``identity``, whose lock the caller holds, and is removed
-    afterwards. Raises SandboxError (exit 4) where the server does not start, or the engine or the disk fails.
+    Everything it starts has the label of the stack of ``identity``, whose lock the caller holds,
+    and is removed afterwards. Raises SandboxError (exit 4) where the server does not start, or the
+    engine or the disk fails.
     """
     key = plan_hash(plan)
     with store.claim([key]) as ours:
@@ -213,16 +256,28 @@ class _FirstStart:
         for volume in self.sources.values():
             self.docker.ask("volume", "create", *owner_options(self.identity), volume)
         self.container = self.docker.ask("create", *self._words_of_create()).strip()
-        self.docker.ask("cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0))
+        self.docker.ask(
+            "cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0)
+        )
         self.docker.ask("start", self.container)
         self.docker.ask("exec", self.container, "sh", "-c", _UNTIL_READY)
         self.docker.ask("stop", "--time", "60", self.container)
         code = self.docker.ask("inspect", "--format", "{{.State.ExitCode}}", self.container).strip()
         if code != "0":
-            raise MachineError(f"{self.node.image} did not shut down cleanly", f"exit code {code}", "try: make doctor")
+            raise MachineError(
+                f"{self.node.image} did not shut down cleanly",
+                f"exit code {code}",
+                "try: make doctor",
+            )
 
     def _words_of_create(self) -> list[str]:
-        options = ["--network", "none", "--hostname", self.node.name, *helper_options(self.identity, node=_NODE)]
+        options = [
+            "--network",
+            "none",
+            "--hostname",
+            self.node.name,
+            *helper_options(self.identity, node=_NODE),
+        ]
         options += store.BACKGROUND
         options += ["--user", self.service["user"]] if "user" in self.service else []
         for name, value in self.service.get("environment", {}).items():
@@ -231,18 +286,31 @@ class _FirstStart:
             options += ["--volume", f"{self.sources[name]}:{target}"]
         entrypoint = [unescaped(word) for word in self.service.get("entrypoint", [])]
         options += ["--entrypoint", entrypoint[0]] if entrypoint else []
-        return [*options, self.node.image, *entrypoint[1:], *map(unescaped, self.service.get("command", []))]
+        return [
+            *options,
+            self.node.image,
+            *entrypoint[1:],
+            *map(unescaped, self.service.get("command", [])),
+        ]
 
     def copied(self) -> Facts:
         """Copies the directory as a snapshot of the plan."""
         key = plan_hash(self.plan)
         size = copy_stopped(self.docker, self.plan.client.image, self.identity, key, self.sources)
-        image_id = self.docker.ask("image", "inspect", "--format", "{{.Id}}", self.node.image).strip()
+        image_id = self.docker.ask(
+            "image", "inspect", "--format", "{{.Id}}", self.node.image
+        ).strip()
         return Facts(
-            key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
-            uuid=self.secrets.uuid, positions={self.node.name: None}, bytes=size, made_unix_s=time.time(),
+            key=key,
+            profile=self.plan.profile,
+            checkout=self.identity.checkout,
+            images={self.node.image: image_id},
+            uuid=self.secrets.uuid,
+            positions={self.node.name: None},
+            bytes=size,
+            made_unix_s=time.time(),
             volumes=dict.fromkeys(self.sources, self.node.name),
-        )  # fmt: skip
+        )
 
     def remove(self) -> None:
         """Removes the container and its volumes."""

@@ -1,4 +1,6 @@
-"""A group of servers that answer what a test gives them, and keep the statements that they were given."""
+"""A group of servers that answer what a test gives them, and keep the statements that they were
+given.
+"""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +72,13 @@ class ClockEvent(threading.Event):
 
 
 class ScriptedGroup(FakeStack):
-    """``says``: (node, beginning of a statement) → what it answers; without one, an empty result."""
+    """``says``: (node, beginning of a statement) → what it answers; without one, an empty
+    result.
+    """
 
-    def __init__(self, servers: Sequence[StackNode], roles: Mapping[str, Any], version: str = "8.4.3") -> None:
+    def __init__(
+        self, servers: Sequence[StackNode], roles: Mapping[str, Any], version: str = "8.4.3"
+    ) -> None:
         super().__init__()
         self.members = [*servers, CLIENT]
         self.role_of = dict(roles)
@@ -95,7 +101,9 @@ class ScriptedGroup(FakeStack):
         self.shell = ExecResult(0, "", "")
         """How a script in a node ends."""
 
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         if argv[0] == "sed":
             return ExecResult(0, f"{self.password}\n", "")
         if argv[0] in ("sh", "bash"):
@@ -113,21 +121,37 @@ class ScriptedGroup(FakeStack):
     def _said(self, node: str, text: str) -> ExecResult:
         if text.startswith("SELECT @@version"):
             return ExecResult(0, f"{ROW}version: {self.versions.get(node, self.version)}-log\n", "")
-        answer = next((each for (who, start), each in self.says.items() if who == node and text.startswith(start)), {})
+        answer = next(
+            (
+                each
+                for (who, start), each in self.says.items()
+                if who == node and text.startswith(start)
+            ),
+            {},
+        )
         answer = answer() if callable(answer) else answer
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, str):
             return ExecResult(1, "", answer)
-        return ExecResult(0, ROW + "".join(f"{name}: {value}\n" for name, value in answer.items()), "")
+        return ExecResult(
+            0, ROW + "".join(f"{name}: {value}\n" for name, value in answer.items()), ""
+        )
 
     def upgrade(self, node: str, version: str) -> None:
         self.heard.append(f"upgrade {node} {version}")
         self.versions[node] = f"{version}.6"
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
-        late = (self.unready.pop(0) if len(self.unready) > 1 else self.unready[0]) if self.unready else set()
-        return {node.name: ReadyAnswer(node.name not in late, self.says_of.get(node.name, "")) for node in self.members}
+        late = (
+            (self.unready.pop(0) if len(self.unready) > 1 else self.unready[0])
+            if self.unready
+            else set()
+        )
+        return {
+            node.name: ReadyAnswer(node.name not in late, self.says_of.get(node.name, ""))
+            for node in self.members
+        }
 
     def log(self, node: str, since: datetime | None = None) -> str:
         return self.log_of.get(node, "")
@@ -137,7 +161,10 @@ def servers(family: str = "mysql", replicas: int = 2, topology: str = "single") 
     """A source and its replicas."""
     first = {"mysql": "mysql1", "mariadb": "mariadb1"}[family]
     given: dict[str, Any] = {"family": family, "topology": topology}
-    return [server(first, **given), *(server(f"replica{n}", "replica", **given) for n in range(1, replicas + 1))]
+    return [
+        server(first, **given),
+        *(server(f"replica{n}", "replica", **given) for n in range(1, replicas + 1)),
+    ]
 
 
 def group(family: str = "mysql", version: str = "8.4.3", replicas: int = 2) -> ScriptedGroup:
@@ -166,8 +193,16 @@ def following(stack: ScriptedGroup, source: str = "mysql1", **held: str) -> Scri
     for node in stack.members:
         if node.kind != "replica":
             continue
-        question, host = ("SHOW ALL SLAVES STATUS", "Master_Host") if maria else ("SHOW REPLICA STATUS", "Source_Host")
-        stack.says[node.name, question] = {host: source, "Replica_IO_Running": "Yes", "Slave_IO_Running": "Yes"}
+        question, host = (
+            ("SHOW ALL SLAVES STATUS", "Master_Host")
+            if maria
+            else ("SHOW REPLICA STATUS", "Source_Host")
+        )
+        stack.says[node.name, question] = {
+            host: source,
+            "Replica_IO_Running": "Yes",
+            "Slave_IO_Running": "Yes",
+        }
         variable = "@@gtid_current_pos" if maria else "@@gtid_executed"
         stack.says[node.name, f"SELECT {variable}"] = {"held": held.get(node.name, "")}
     return stack

@@ -9,12 +9,18 @@ from unit.failure.actions.scripted import Clock, operation, refused
 from unit.failure.actions.test_join import cluster
 
 APPLY = (
-    "2026-11-29T02:44:13.1Z 2026-11-29  2:44:12 9 [ERROR] Slave SQL: Error 'An attempt was made to binlog GTID 0-1-42',"
-    " Internal MariaDB error code: 1950, errno: 1950"
+    "2026-11-29T02:44:13.1Z 2026-11-29  2:44:12 9 [ERROR] Slave SQL: Error 'An attempt was made to"
+    " binlog GTID 0-1-42', Internal MariaDB error code: 1950, errno: 1950"
 )
-OUT = "2026-11-29T02:44:14.0Z 2026-11-29  2:44:14 0 [Warning] WSREP: Inconsistent by consensus on 5e7a:42"
+OUT = (
+    "2026-11-29T02:44:14.0Z 2026-11-29  2:44:14 0 [Warning] WSREP: Inconsistent by consensus on"
+    " 5e7a:42"
+)
 OTHER = "2026-11-29T02:44:10.0Z 2026-11-29  2:44:10 0 [ERROR] WSREP: something before"
-TRANSFER = "2026-11-29T02:44:13.2Z 2026-11-29  2:44:13 0 [ERROR] WSREP: SST failed: 1 (Operation not permitted)"
+TRANSFER = (
+    "2026-11-29T02:44:13.2Z 2026-11-29  2:44:13 0 [ERROR] WSREP: SST failed: 1 (Operation not"
+    " permitted)"
+)
 APPLIER = "Replica SQL for channel 'group_replication_applier': row not found"
 GROUP = f"2026-11-29T02:44:13.3Z [ERROR] [MY-010584] [Repl] {APPLIER}"
 
@@ -72,7 +78,9 @@ def answers(text: str, ready: bool = False) -> dict[str, ReadyAnswer]:
 def test_a_member_that_left_has_failed_once_that_lasts() -> None:
     clock = Clock()
     watch = watch_of(f"{OTHER}\n{APPLY}\n{OUT}", clock)
-    assert watch.failure("galera3", answers("0,Disconnected,5")) is None, "a server that starts answers so at first"
+    assert watch.failure("galera3", answers("0,Disconnected,5")) is None, (
+        "a server that starts answers so at first"
+    )
     clock.now += 4
     assert watch.failure("galera3", answers("2,Primary,1")) is None
     clock.now += 4
@@ -101,7 +109,9 @@ def test_a_join_ends_with_the_reason(clock: Clock, monkeypatch: pytest.MonkeyPat
     began = clock.now
     error = refused(Join(away_s=0), given)
     assert error.lines()[0] == "galera2 cannot join" and "1950" in error.lines()[1]
-    assert clock.now - began < 10 and given.joined_s == [(600, True)], "and nobody waits for the ten minutes"
+    assert clock.now - began < 10 and given.joined_s == [(600, True)], (
+        "and nobody waits for the ten minutes"
+    )
 
 
 def test_a_join_whose_server_ends_says_why(clock: Clock) -> None:

@@ -1,4 +1,6 @@
-"""A lost majority: the survivors become the primary component, once no other one is left, from the most advanced on."""
+"""A lost majority: the survivors become the primary component, once no other one is left, from the
+most advanced on.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,9 +18,13 @@ GALERA, GR = "SELECT MAX(IF(variable_name = 'wsrep_cluster_status'", "SELECT COA
 
 
 def galera(lost: int = 3) -> ScriptedGroup:
-    """Five members, of which the first ones are lost; the others are in no primary component until it is forced."""
+    """Five members, of which the first ones are lost; the others are in no primary component until
+    it is forced.
+    """
     family = {"component": "galera", "topology": "galera", "family": "mariadb"}
-    stack = ScriptedGroup([server(f"galera{n}", **family) for n in range(1, 6)], {}, "11.8.6-MariaDB")
+    stack = ScriptedGroup(
+        [server(f"galera{n}", **family) for n in range(1, 6)], {}, "11.8.6-MariaDB"
+    )
     stack.dead = {f"galera{n}": "exited (137)" for n in range(1, lost + 1)}
 
     def component(node: str, committed: str) -> dict[str, str]:
@@ -45,7 +51,9 @@ def test_galera_goes_on_from_the_node_that_committed_last() -> None:
 def test_where_the_options_of_the_provider_are_variables_their_list_is_left_alone() -> None:
     """MariaDB 11.8 answers ERROR 1210 to a change of the list."""
     stack = galera()
-    stack.says["galera4", "SELECT COUNT(*) AS found FROM information_schema.plugins"] = {"found": "1"}
+    stack.says["galera4", "SELECT COUNT(*) AS found FROM information_schema.plugins"] = {
+        "found": "1"
+    }
     ForceQuorum().perform(operation(stack, lost(stack)))
     assert stack.given == [("galera4", "SET GLOBAL wsrep_provider_pc_bootstrap = ON")]
 
@@ -86,12 +94,23 @@ def test_survivors_that_do_not_become_primary_are_an_error() -> None:
 
 
 def members(states: dict[str, str], held: dict[str, str]) -> ScriptedGroup:
-    """A group whose other members are lost. ``states``: of the survivors, until the quorum is forced."""
-    stack = ScriptedGroup([server(f"gr{n}", component="gr", topology="gr") for n in range(1, 6)], {}, "9.7.0")
-    stack.dead = {node.name: "exited (137)" for node in stack.members if node.is_server and node.name not in states}
+    """A group whose other members are lost. ``states``: of the survivors, until the quorum is
+    forced.
+    """
+    stack = ScriptedGroup(
+        [server(f"gr{n}", component="gr", topology="gr") for n in range(1, 6)], {}, "9.7.0"
+    )
+    stack.dead = {
+        node.name: "exited (137)"
+        for node in stack.members
+        if node.is_server and node.name not in states
+    }
 
     def state(name: str) -> dict[str, str]:
-        forced = any("force_members = 'gr" in text or "bootstrap_group = ON" in text for _, text in stack.given)
+        forced = any(
+            "force_members = 'gr" in text or "bootstrap_group = ON" in text
+            for _, text in stack.given
+        )
         return {"state": "ONLINE" if forced else states[name], "majority": "1" if forced else "0"}
 
     for name in states:
@@ -103,7 +122,11 @@ def members(states: dict[str, str], held: dict[str, str]) -> ScriptedGroup:
 
 def test_members_that_wait_for_the_lost_ones_get_another_membership() -> None:
     stack = members({"gr4": "ONLINE", "gr5": "ONLINE"}, {"gr4": f"{A}:1-9", "gr5": f"{A}:1-10"})
-    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr5 is the primary component's first")
+    assert (
+        ForceQuorum()
+        .perform(operation(stack, lost(stack)))
+        .startswith("gr5 is the primary component's first")
+    )
     assert stack.given == [
         ("gr5", "SET GLOBAL group_replication_force_members = 'gr4:13061,gr5:13061'"),
         ("gr5", "SET GLOBAL group_replication_force_members = ''"),
@@ -113,7 +136,11 @@ def test_members_that_wait_for_the_lost_ones_get_another_membership() -> None:
 
 def test_members_that_have_given_up_form_the_group_anew() -> None:
     stack = members({"gr4": "ERROR", "gr5": "OFFLINE"}, {"gr4": f"{A}:1-9", "gr5": f"{A}:1-9"})
-    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr4 is the primary component's first")
+    assert (
+        ForceQuorum()
+        .perform(operation(stack, lost(stack)))
+        .startswith("gr4 is the primary component's first")
+    )
     assert [text for _, text in stack.given] == [
         "STOP GROUP_REPLICATION",
         "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
@@ -123,22 +150,32 @@ def test_members_that_have_given_up_form_the_group_anew() -> None:
 
 
 def test_members_that_give_up_before_the_new_membership_comes_form_the_group_anew() -> None:
-    """With a short group_replication_unreachable_majority_timeout they may leave in the meantime."""
+    """With a short group_replication_unreachable_majority_timeout they may leave in the
+    meantime.
+    """
     stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
 
     def state() -> dict[str, str]:
         given = [text for _, text in stack.given]
         if any("bootstrap_group = ON" in text for text in given):
             return {"state": "ONLINE", "majority": "1"}
-        return {"state": "ERROR" if any("force_members = 'gr" in text for text in given) else "ONLINE", "majority": "0"}
+        return {
+            "state": "ERROR" if any("force_members = 'gr" in text for text in given) else "ONLINE",
+            "majority": "0",
+        }
 
     stack.says["gr5", GR] = state
     ForceQuorum().perform(operation(stack, lost(stack)))
-    assert ("gr5", "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION") in stack.given
+    assert (
+        "gr5",
+        "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
+    ) in stack.given
 
 
 def test_the_forced_membership_is_cleared_once_the_server_takes_it(clock: Clock) -> None:
-    """A member that gives up meanwhile is stopped, and takes no option until it is; set, it would join no more."""
+    """A member that gives up meanwhile is stopped, and takes no option until it is; set, it would
+    join no more.
+    """
     stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
     clear = ("gr5", "SET GLOBAL group_replication_force_members = ''")
 
@@ -147,7 +184,10 @@ def test_the_forced_membership_is_cleared_once_the_server_takes_it(clock: Clock)
             stack.says[clear] = {}
 
     clock.then = stopped
-    stack.says[clear] = "ERROR 3724 (HY000): This option cannot be set while START or STOP GROUP_REPLICATION is ongoing"
+    stack.says[clear] = (
+        "ERROR 3724 (HY000): This option cannot be set while START or STOP GROUP_REPLICATION is"
+        " ongoing"
+    )
     ForceQuorum().perform(operation(stack, lost(stack)))
     assert 160 <= clock.now < 161 and stack.given[-1] == clear
 
@@ -173,7 +213,9 @@ def gives_up(stack: ScriptedGroup, then: str) -> None:
 
     def state() -> Mapping[str, str]:
         given = [text for _, text in stack.given]
-        is_alone = forced[1] in "".join(given) and not any("bootstrap_group = ON" in text for text in given)
+        is_alone = forced[1] in "".join(given) and not any(
+            "bootstrap_group = ON" in text for text in given
+        )
         return {"state": then, "majority": "0"} if is_alone else usual()
 
     stack.says[forced] = "ERROR 3724 (HY000): it stops"
@@ -183,8 +225,15 @@ def gives_up(stack: ScriptedGroup, then: str) -> None:
 def test_a_member_that_has_just_left_forms_the_group_anew() -> None:
     stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
     gives_up(stack, "ERROR")
-    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr5 is the primary component's first")
-    assert ("gr5", "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION") in stack.given
+    assert (
+        ForceQuorum()
+        .perform(operation(stack, lost(stack)))
+        .startswith("gr5 is the primary component's first")
+    )
+    assert (
+        "gr5",
+        "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
+    ) in stack.given
 
 
 def test_a_member_that_stays_and_refuses_is_an_error() -> None:
@@ -202,7 +251,11 @@ def test_no_group_is_formed_anew_beside_one_that_has_come_back() -> None:
 
     def healed() -> Mapping[str, str]:
         is_back = any("force_members" in text for _, text in stack.given)
-        return {"state": "ONLINE", "majority": "1"} if is_back else {"state": "OFFLINE", "majority": "0"}
+        return (
+            {"state": "ONLINE", "majority": "1"}
+            if is_back
+            else {"state": "OFFLINE", "majority": "0"}
+        )
 
     stack.says["gr4", GR] = healed
     error = refused(ForceQuorum(), operation(stack, lost(stack)))

@@ -1,4 +1,6 @@
-"""A node leaves and joins again, and is started again whatever happens; never with the only data there is."""
+"""A node leaves and joins again, and is started again whatever happens; never with the only data
+there is.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +27,9 @@ def test_with_its_data_after_a_while(clock: Clock) -> None:
     assert stack.heard == ["stop galera2 30", "start galera2"]
     assert said == "joined again: galera2 with its data in 0.4 s"
     ((took_s, still_open),) = given.joined_s
-    assert took_s == pytest.approx(0.4) and not still_open, "two looks; the time away does not count"
+    assert took_s == pytest.approx(0.4) and not still_open, (
+        "two looks; the time away does not count"
+    )
     assert clock.now == pytest.approx(120.6, abs=0.3)
 
 
@@ -53,7 +57,9 @@ def test_one_that_was_not_ready_before_is_waited_for_all_the_same() -> None:
     assert given.joined_s == [(3, True)], "at least so long"
 
 
-def test_the_others_are_not_asked_before_it_answers_itself(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_others_are_not_asked_before_it_answers_itself(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack, asked = cluster(), list[float]()
     control, ready = stack.controls["galera2"], stack.readiness
     control.at = None
@@ -77,7 +83,10 @@ def test_one_that_ends_instead_is_not_waited_for(clock: Clock) -> None:
     given = operation(stack, ["galera2"])
     error = refused(Join(away_s=0), given)
     assert given.joined_s == [(600, True)], "nobody would have started it"
-    assert error.lines()[:2] == ["galera2 ended instead of joining", "it is exited (134); its log has no error"]
+    assert error.lines()[:2] == [
+        "galera2 ended instead of joining",
+        "it is exited (134); its log has no error",
+    ]
     assert clock.now < 110, "and not ten minutes"
 
 
@@ -155,7 +164,10 @@ def test_the_last_data_is_not_removed() -> None:
     stack = cluster()
     stack.dead = {"galera1": "exited (137)", "galera3": "exited (137)"}
     error = refused(Join(data="empty"), operation(stack, ["galera2"]))
-    assert error.lines()[:2] == ["galera2 would lose all data of the group", "no other server that has it answers"]
+    assert error.lines()[:2] == [
+        "galera2 would lose all data of the group",
+        "no other server that has it answers",
+    ]
     everybody = refused(Join(data="empty"), operation(cluster(), ["galera1", "galera2", "galera3"]))
     assert "would lose all data" in everybody.what and not stack.heard
 

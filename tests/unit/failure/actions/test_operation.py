@@ -16,7 +16,9 @@ def test_a_server_answers_over_the_network() -> None:
     assert not given.answers(stack.members[0])
 
 
-@pytest.mark.parametrize(("code", "answers"), [(1040, True), (3168, True), (2003, False), (2013, False)])
+@pytest.mark.parametrize(
+    ("code", "answers"), [(1040, True), (3168, True), (2003, False), (2013, False)]
+)
 def test_an_error_of_the_server_is_an_answer(code: int, answers: bool) -> None:
     stack = group()
     stack.fail_sql["SELECT 1"] = (code, "no")
@@ -51,4 +53,7 @@ def test_it_gives_up_when_the_trial_ends(clock: Clock) -> None:
 
 
 def test_a_group_of_replicas_alone_is_single() -> None:
-    assert Operation(group(), "client1", [server("replica1", "replica", topology=None)], []).topology == "single"
+    assert (
+        Operation(group(), "client1", [server("replica1", "replica", topology=None)], []).topology
+        == "single"
+    )

@@ -4,7 +4,15 @@ import pytest
 
 from sandbox.core.errors import MachineError
 from sandbox.failure.actions.promote import Promote
-from unit.failure.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused, servers
+from unit.failure.actions.scripted import (
+    Clock,
+    ScriptedGroup,
+    following,
+    group,
+    operation,
+    refused,
+    servers,
+)
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
@@ -20,11 +28,16 @@ def test_the_most_advanced_replica_is_promoted() -> None:
         ("replica2", "SET GLOBAL super_read_only=OFF"),
         ("replica1", "STOP REPLICA"),
     ]
-    assert "SOURCE_HOST='replica2'" in stack.given[-1][1] and "SOURCE_PASSWORD='pw'" in stack.given[-1][1]
+    assert (
+        "SOURCE_HOST='replica2'" in stack.given[-1][1]
+        and "SOURCE_PASSWORD='pw'" in stack.given[-1][1]
+    )
 
 
 def test_of_equals_the_first() -> None:
-    stack = following(group("mariadb", "11.8.2-MariaDB"), "mariadb1", replica1="0-1-50", replica2="0-1-50")
+    stack = following(
+        group("mariadb", "11.8.2-MariaDB"), "mariadb1", replica1="0-1-50", replica2="0-1-50"
+    )
     stack.dead["mariadb1"] = "exited (137)"
     assert Promote().perform(operation(stack, ["mariadb1"])) == "replica1 promoted"
     assert "MASTER_HOST='replica1'" in stack.given[-1][1]
@@ -33,11 +46,16 @@ def test_of_equals_the_first() -> None:
 def test_it_applies_what_it_has_received_first() -> None:
     stack = following(group(replicas=1))
     stack.dead["mysql1"] = "exited (137)"
-    stack.says["replica1", "SHOW REPLICA STATUS"] = {"Source_Host": "mysql1", "Retrieved_Gtid_Set": f"{A}:1-9"}
+    stack.says["replica1", "SHOW REPLICA STATUS"] = {
+        "Source_Host": "mysql1",
+        "Retrieved_Gtid_Set": f"{A}:1-9",
+    }
     stack.says["replica1", "SELECT WAIT_FOR"] = {"waited": "1"}
     assert "has not applied all" in refused(Promote(), operation(stack, ["mysql1"])).what
     given = [text for _, text in stack.given]
-    assert given == ["STOP REPLICA IO_THREAD", "START REPLICA IO_THREAD"], "it took no writes, and is a replica still"
+    assert given == ["STOP REPLICA IO_THREAD", "START REPLICA IO_THREAD"], (
+        "it took no writes, and is a replica still"
+    )
 
 
 def test_where_one_does_not_answer_any_more_the_others_stay_replicas() -> None:
@@ -55,20 +73,28 @@ def test_where_one_does_not_answer_any_more_the_others_stay_replicas() -> None:
 def test_where_the_chosen_one_cannot_take_over_all_receive_again() -> None:
     stack = following(group("mariadb", "11.8.2-MariaDB"), "mariadb1")
     stack.dead["mariadb1"] = "exited (137)"
-    stack.says["replica1", "STOP SLAVE; RESET"] = MachineError("replica1 does not answer", "-", "try: make ps")
+    stack.says["replica1", "STOP SLAVE; RESET"] = MachineError(
+        "replica1 does not answer", "-", "try: make ps"
+    )
     with pytest.raises(MachineError, match="replica1 does not answer"):
         Promote().perform(operation(stack, ["mariadb1"]))
-    assert [(node, "START SLAVE IO_THREAD") for node in ("replica1", "replica2")] == stack.given[-2:]
+    assert [(node, "START SLAVE IO_THREAD") for node in ("replica1", "replica2")] == stack.given[
+        -2:
+    ]
 
 
 def test_one_that_cannot_follow_the_new_writer_keeps_no_other_from_it() -> None:
     stack = following(group(replicas=3), replica1=f"{A}:1-9")
     stack.dead["mysql1"] = "exited (137)"
-    stack.says["replica2", "STOP REPLICA; CHANGE"] = MachineError("replica2 does not answer", "-", "try: make ps")
+    stack.says["replica2", "STOP REPLICA; CHANGE"] = MachineError(
+        "replica2 does not answer", "-", "try: make ps"
+    )
     with pytest.raises(MachineError, match="replica2 does not answer"):
         Promote().perform(operation(stack, ["mysql1"]))
     assert stack.given[-1][0] == "replica3" and "SOURCE_HOST='replica1'" in stack.given[-1][1]
-    assert not [text for _, text in stack.given if text.startswith("START")], "none follows the old writer again"
+    assert not [text for _, text in stack.given if text.startswith("START")], (
+        "none follows the old writer again"
+    )
 
 
 def test_it_waits_until_the_writer_has_been_silent_for_a_while(clock: Clock) -> None:
@@ -141,4 +167,6 @@ def test_it_is_refused_without_a_replica() -> None:
 @pytest.mark.parametrize("topology", ["galera", "gr"])
 def test_a_cluster_elects_its_writer_itself(topology: str) -> None:
     stack = ScriptedGroup(servers(topology=topology), {})
-    assert Promote().perform(operation(stack)) == "nothing to do: a cluster elects its writer itself"
+    assert (
+        Promote().perform(operation(stack)) == "nothing to do: a cluster elects its writer itself"
+    )

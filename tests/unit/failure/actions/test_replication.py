@@ -41,12 +41,16 @@ def test_an_old_server_has_one_kind_of_read_only() -> None:
 
 
 @pytest.mark.parametrize(("family", "version"), [("mysql", "8.4.3"), ("mariadb", "11.8.2-MariaDB")])
-def test_a_server_gives_up_on_its_two_locks_before_its_client_does(family: str, version: str) -> None:
+def test_a_server_gives_up_on_its_two_locks_before_its_client_does(
+    family: str, version: str
+) -> None:
     stack = group(family, version)
     replica(stack).become_read_only()
     ((_, text),) = stack.given
     first, _, rest = text.partition("; ")
-    assert first.startswith("SET SESSION lock_wait_timeout=") and rest.endswith("SET GLOBAL read_only=ON")
+    assert first.startswith("SET SESSION lock_wait_timeout=") and rest.endswith(
+        "SET GLOBAL read_only=ON"
+    )
     assert 2 * int(first.partition("=")[2]) < min(stack.waits)
 
 
@@ -55,21 +59,29 @@ def test_a_server_gives_up_on_its_two_locks_before_its_client_does(family: str, 
     [
         (
             "8.4.3",
-            "STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_HOST='mysql1', SOURCE_PORT=3306,"
-            " SOURCE_USER='replication', SOURCE_PASSWORD='pw', SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1,"
-            " SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=0; START REPLICA",
+            (
+                "STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_HOST='mysql1', SOURCE_PORT=3306,"
+                " SOURCE_USER='replication', SOURCE_PASSWORD='pw', SOURCE_AUTO_POSITION=1,"
+                " GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=0; START"
+                " REPLICA"
+            ),
         ),
         (
             "8.0.20",
-            "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306, MASTER_USER='replication',"
-            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, GET_MASTER_PUBLIC_KEY=1, MASTER_CONNECT_RETRY=1,"
-            " MASTER_RETRY_COUNT=0; START SLAVE",
+            (
+                "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306,"
+                " MASTER_USER='replication', MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1,"
+                " GET_MASTER_PUBLIC_KEY=1, MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=0; START"
+                " SLAVE"
+            ),
         ),
         (
             "5.7.44",
-            "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306, MASTER_USER='replication',"
-            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=0;"
-            " START SLAVE",
+            (
+                "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306,"
+                " MASTER_USER='replication', MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1,"
+                " MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=0; START SLAVE"
+            ),
         ),
     ],
 )
@@ -80,9 +92,12 @@ def test_mysql_follows_another_source(version: str, statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "start_at"), [("mariadb1", ""), (None, "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos; ")]
+    ("source", "start_at"),
+    [("mariadb1", ""), (None, "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos; ")],
 )
-def test_mariadb_follows_another_source_from_what_it_holds(source: str | None, start_at: str) -> None:
+def test_mariadb_follows_another_source_from_what_it_holds(
+    source: str | None, start_at: str
+) -> None:
     stack = group("mariadb", "11.8.2-MariaDB")
     if source:
         stack.says["replica1", "SHOW ALL SLAVES STATUS"] = {"Master_Host": source}
@@ -90,9 +105,12 @@ def test_mariadb_follows_another_source_from_what_it_holds(source: str | None, s
     assert stack.given == [
         (
             "replica1",
-            f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='mariadb1', MASTER_PORT=3306,"
-            " MASTER_USER='replication', MASTER_PASSWORD='pw', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1,"
-            " MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0; START SLAVE",
+            (
+                f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='mariadb1', MASTER_PORT=3306,"
+                " MASTER_USER='replication', MASTER_PASSWORD='pw', MASTER_USE_GTID=slave_pos,"
+                " MASTER_CONNECT_RETRY=1, MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0; START"
+                " SLAVE"
+            ),
         )
     ]
 
@@ -105,7 +123,9 @@ def test_mariadb_follows_another_source_from_what_it_holds(source: str | None, s
         ("mariadb", "11.8.2-MariaDB", "information_schema"),
     ],
 )
-def test_semi_synchronous_replication_follows_where_it_is_in_use(family: str, version: str, schema: str) -> None:
+def test_semi_synchronous_replication_follows_where_it_is_in_use(
+    family: str, version: str, schema: str
+) -> None:
     stack = group(family, version)
     asked: list[str] = []
     say = stack._said
@@ -115,14 +135,18 @@ def test_semi_synchronous_replication_follows_where_it_is_in_use(family: str, ve
         return say(node, text)
 
     stack._said = said  # type: ignore[method-assign, assignment]
-    stack.says["replica1", "SELECT MAX(IF(variable_name"] = {"waits": "rpl_semi_sync_source_enabled", "used": "1"}
+    stack.says["replica1", "SELECT MAX(IF(variable_name"] = {
+        "waits": "rpl_semi_sync_source_enabled",
+        "used": "1",
+    }
     replica(stack).become_writer()
     assert ("replica1", "SET GLOBAL rpl_semi_sync_source_enabled=ON") in stack.given
     assert any(f"FROM {schema}.global_variables" in text for text in asked)
 
 
 @pytest.mark.parametrize(
-    "shown", [{"waits": "rpl_semi_sync_source_enabled", "used": "0"}, {"waits": "NULL", "used": "0"}]
+    "shown",
+    [{"waits": "rpl_semi_sync_source_enabled", "used": "0"}, {"waits": "NULL", "used": "0"}],
 )
 def test_semi_synchronous_replication_that_nobody_uses_stays_off(shown: dict[str, str]) -> None:
     stack = group()
@@ -142,11 +166,18 @@ def test_the_status_of_mysql(version: str, question: str, shown: tuple[str, str]
     stack = group(version=version)
     host, running = shown
     stack.says["replica1", question] = {
-        host: "mysql1", "Retrieved_Gtid_Set": f"{A}:1-9,\n{B}:1", running: "Yes", "Last_IO_Error": "",
+        host: "mysql1",
+        "Retrieved_Gtid_Set": f"{A}:1-9,\n{B}:1",
+        running: "Yes",
+        "Last_IO_Error": "",
         "Last_SQL_Error": "error: Duplicate entry",
-    }  # fmt: skip
+    }
     status = replica(stack).status()
-    assert (status.source, status.received, status.is_receiving) == ("mysql1", f"{A}:1-9,{B}:1", True)
+    assert (status.source, status.received, status.is_receiving) == (
+        "mysql1",
+        f"{A}:1-9,{B}:1",
+        True,
+    )
     assert status.error == "error: Duplicate entry" and not status.has_failed
 
 
@@ -163,7 +194,12 @@ def test_the_status_of_mariadb() -> None:
 
 def test_a_server_that_follows_nobody_has_an_empty_status() -> None:
     status = replica(group(), "mysql1").status()
-    assert (status.source, status.received, status.error, status.is_receiving) == ("", "", "", False)
+    assert (status.source, status.received, status.error, status.is_receiving) == (
+        "",
+        "",
+        "",
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +214,9 @@ def test_it_waits_until_all_is_applied(family: str, version: str, wait: str) -> 
     stack.says["replica1", f"SELECT {wait} AS waited"] = {"waited": "0"}
     replica(stack).catch_up_with("x", 30)
     assert max(stack.waits) > 30, "the client waits longer than the server"
-    stack.says["replica1", f"SELECT {wait} AS waited"] = {"waited": "1" if family == "mysql" else "-1"}
+    stack.says["replica1", f"SELECT {wait} AS waited"] = {
+        "waited": "1" if family == "mysql" else "-1"
+    }
     with pytest.raises(ActionRefusedError) as refused:
         replica(stack).catch_up_with("x", 30)
     assert refused.value.what == "replica1 has not applied all that it should"
@@ -216,11 +254,17 @@ def test_a_server_that_refuses_or_hangs_is_an_error_of_the_environment() -> None
     stack.says["replica1", "SET SESSION"] = "ERROR 1227 (42000): Access denied"
     with pytest.raises(MachineError) as refused:
         replica(stack).become_read_only()
-    assert refused.value.lines()[:2] == ["replica1 refuses a statement", "ERROR 1227 (42000): Access denied"]
+    assert refused.value.lines()[:2] == [
+        "replica1 refuses a statement",
+        "ERROR 1227 (42000): Access denied",
+    ]
     stack.says["replica1", "SET SESSION"] = TimeoutError("docker exec did not end")
     with pytest.raises(MachineError) as late:
         replica(stack).become_read_only()
-    assert late.value.what == "replica1 does not answer" and late.value.exit_code is ExitCode.ENVIRONMENT
+    assert (
+        late.value.what == "replica1 does not answer"
+        and late.value.exit_code is ExitCode.ENVIRONMENT
+    )
 
 
 def test_the_password_is_read_in_the_client() -> None:

@@ -45,7 +45,9 @@ def test_a_writer_that_no_replica_can_replace_restarts_where_it_is(
     source: str, version: str, topology: Literal["single", "gr"]
 ) -> None:
     stack = following(group(version=version), source)
-    stack.says |= {(node, "SHOW SLAVE STATUS"): {"Master_Host": source} for node in ("replica1", "replica2")}
+    stack.says |= {
+        (node, "SHOW SLAVE STATUS"): {"Master_Host": source} for node in ("replica1", "replica2")
+    }
     stack.members = [replace(node, topology=topology) for node in stack.members]
     RollingRestart().perform(operation(stack))
     assert stack.heard[4:] == ["stop mysql1 60", "start mysql1"] and not stack.given
@@ -65,7 +67,9 @@ def test_one_that_was_not_ready_before_is_not_waited_for() -> None:
 
 
 def test_a_server_that_was_away_at_the_beginning_is_waited_for() -> None:
-    """In a cluster no member is ready while one is away: they would be restarted without a wait between them."""
+    """In a cluster no member is ready while one is away: they would be restarted without a wait
+    between them.
+    """
     stack = group()
     stack.unready = [{"mysql1", "replica1", "replica2"}, {"replica2"}]
     error = refused(RollingRestart(ready_limit_s=5), operation(stack))

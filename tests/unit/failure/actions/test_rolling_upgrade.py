@@ -1,4 +1,6 @@
-"""Every server gets another version in turn, the writer last; with asynchronous replication the writer moves first."""
+"""Every server gets another version in turn, the writer last; with asynchronous replication the
+writer moves first.
+"""
 
 import pytest
 
@@ -11,7 +13,10 @@ from unit.fake_stack import server
 
 
 def cluster(topology: str, family: str, version: str) -> ScriptedGroup:
-    members = [server(f"{topology}{n}", component=topology, topology=topology, family=family) for n in (1, 2, 3)]
+    members = [
+        server(f"{topology}{n}", component=topology, topology=topology, family=family)
+        for n in (1, 2, 3)
+    ]
     return ScriptedGroup(members, {node.name: "writer" for node in members}, version)
 
 
@@ -24,9 +29,18 @@ def test_mariadb_upgrades_the_system_tables_of_each_once_it_is_ready(clock: Cloc
     stack.unready = [set(), {"galera2"}, set()]
     given = operation(stack, ["galera1"])
     said = RollingUpgrade(to="10.11").perform(given)
-    assert said == "upgraded to 10.11 in turn: galera2, galera3, galera1", "who takes the writes comes last"
-    assert upgraded(stack) == ["upgrade galera2 10.11", "upgrade galera3 10.11", "upgrade galera1 10.11"]
-    assert [each.split()[:2] for each in stack.heard[:2]] == [["upgrade", "galera2"], ["run", "galera2"]]
+    assert said == "upgraded to 10.11 in turn: galera2, galera3, galera1", (
+        "who takes the writes comes last"
+    )
+    assert upgraded(stack) == [
+        "upgrade galera2 10.11",
+        "upgrade galera3 10.11",
+        "upgrade galera1 10.11",
+    ]
+    assert [each.split()[:2] for each in stack.heard[:2]] == [
+        ["upgrade", "galera2"],
+        ["run", "galera2"],
+    ]
     assert "mariadb-upgrade" in stack.heard[1]
     assert given.joined_s == [(pytest.approx(0.2), False), (0, False), (0, False)]
 
@@ -35,22 +49,36 @@ def test_mysql_upgrades_its_system_tables_itself() -> None:
     stack = cluster("gr", "mysql", "8.0.46")
     stack.role_of = {"gr1": "writer", "gr2": "reader", "gr3": "reader"}
     RollingUpgrade(to="8.4").perform(operation(stack, ["gr1"]))
-    assert stack.heard == ["upgrade gr2 8.4", "upgrade gr3 8.4", "upgrade gr1 8.4"] and not stack.given
+    assert (
+        stack.heard == ["upgrade gr2 8.4", "upgrade gr3 8.4", "upgrade gr1 8.4"] and not stack.given
+    )
 
 
 def test_an_upgraded_replica_takes_the_place_of_the_writer_before_that_is_upgraded() -> None:
-    stack = following(group("mariadb", "10.5.23-MariaDB"), "mariadb1", replica1="0-1-9", replica2="0-1-9")
+    stack = following(
+        group("mariadb", "10.5.23-MariaDB"), "mariadb1", replica1="0-1-9", replica2="0-1-9"
+    )
     stack.says["mariadb1", "SELECT @@gtid_current_pos"] = {"held": "0-1-9"}
     stack.says["replica1", "SELECT MASTER_GTID_WAIT"] = {"waited": "0"}
     RollingUpgrade(to="10.11").perform(operation(stack, ["mariadb1"]))
-    assert upgraded(stack) == ["upgrade replica1 10.11", "upgrade replica2 10.11", "upgrade mariadb1 10.11"]
-    assert stack.given[0] == ("mariadb1", "SET SESSION lock_wait_timeout=4; SET GLOBAL read_only=ON")
+    assert upgraded(stack) == [
+        "upgrade replica1 10.11",
+        "upgrade replica2 10.11",
+        "upgrade mariadb1 10.11",
+    ]
+    assert stack.given[0] == (
+        "mariadb1",
+        "SET SESSION lock_wait_timeout=4; SET GLOBAL read_only=ON",
+    )
     assert "MASTER_HOST='replica1'" in dict(stack.given)["mariadb1"]
 
 
 def test_a_single_server_has_nobody_to_take_its_place() -> None:
     stack = group("mariadb", "10.5.23-MariaDB", replicas=0)
-    assert RollingUpgrade(to="10.11").perform(operation(stack)) == "upgraded to 10.11 in turn: mariadb1"
+    assert (
+        RollingUpgrade(to="10.11").perform(operation(stack))
+        == "upgraded to 10.11 in turn: mariadb1"
+    )
     assert not stack.given
 
 

@@ -8,7 +8,14 @@ import pytest
 from sandbox.core.errors import SandboxError
 from sandbox.failure.actions.switchover import Switchover
 from sandbox.stack.protocol import ExecResult
-from unit.failure.actions.scripted import ScriptedGroup, following, group, operation, refused, servers
+from unit.failure.actions.scripted import (
+    ScriptedGroup,
+    following,
+    group,
+    operation,
+    refused,
+    servers,
+)
 from unit.fake_stack import server
 
 A, B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -30,16 +37,23 @@ def test_a_replica_takes_over_once_it_has_everything() -> None:
 
 
 def test_mariadb_likewise() -> None:
-    stack = following(group("mariadb", "11.8.2-MariaDB"), "mariadb1", replica1="0-1-9", replica2="0-1-8")
+    stack = following(
+        group("mariadb", "11.8.2-MariaDB"), "mariadb1", replica1="0-1-9", replica2="0-1-8"
+    )
     stack.says["mariadb1", "SELECT @@gtid_current_pos"] = {"held": "0-1-10"}
     stack.says["replica1", "SELECT MASTER_GTID_WAIT('0-1-10', 30)"] = {"waited": "0"}
     assert Switchover().perform(operation(stack)) == "replica1 is the writer, instead of mariadb1"
     statements = dict(stack.given)
     assert "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos" in statements["mariadb1"]
-    assert "gtid_slave_pos =" not in statements["replica2"] and "MASTER_HOST='replica1'" in statements["replica2"]
+    assert (
+        "gtid_slave_pos =" not in statements["replica2"]
+        and "MASTER_HOST='replica1'" in statements["replica2"]
+    )
 
 
-@pytest.mark.parametrize("problem", [{"waited": "1"}, "ERROR 2013 (HY000): Lost connection", TimeoutError("it hangs")])
+@pytest.mark.parametrize(
+    "problem", [{"waited": "1"}, "ERROR 2013 (HY000): Lost connection", TimeoutError("it hangs")]
+)
 def test_the_writer_takes_writes_again_where_it_fails(problem: Any) -> None:
     stack = following(group(replicas=1))
     stack.says["mysql1", "SELECT @@gtid_executed"] = {"held": f"{A}:1-10"}
@@ -47,17 +61,28 @@ def test_the_writer_takes_writes_again_where_it_fails(problem: Any) -> None:
     with pytest.raises(SandboxError):
         Switchover().perform(operation(stack))
     assert stack.given == [
-        ("mysql1", "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON"),
+        (
+            "mysql1",
+            (
+                "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL"
+                " read_only=ON"
+            ),
+        ),
         ("mysql1", "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF"),
     ]
 
 
-READ_ONLY = ("mysql1", "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON")
+READ_ONLY = (
+    "mysql1",
+    "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON",
+)
 WRITABLE = ("mysql1", "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF")
 
 
 def refusing_to_take_over(chosen: Any) -> ScriptedGroup:
-    """A replica that has caught up and then fails; ``chosen``: what it answers when asked whether it takes writes."""
+    """A replica that has caught up and then fails; ``chosen``: what it answers when asked whether
+    it takes writes.
+    """
     stack = following(group(replicas=1))
     stack.says["mysql1", "SELECT @@gtid_executed"] = {"held": f"{A}:1-10"}
     stack.says["replica1", "SELECT WAIT_FOR"] = {"waited": "0"}
@@ -80,8 +105,13 @@ def test_the_writer_stays_read_only_where_the_chosen_one_may_take_writes(chosen:
         Switchover().perform(operation(stack))
     assert WRITABLE not in stack.given
     if isinstance(chosen, TimeoutError):
-        assert "mysql1 stays read-only, since replica1 may have become the writer" in failed.value.what
-        assert failed.value.lines()[2].startswith("try: make restart") and "NODE=mysql1" in failed.value.lines()[2]
+        assert (
+            "mysql1 stays read-only, since replica1 may have become the writer" in failed.value.what
+        )
+        assert (
+            failed.value.lines()[2].startswith("try: make restart")
+            and "NODE=mysql1" in failed.value.lines()[2]
+        )
 
 
 def test_group_replication_elects_the_chosen_member() -> None:
@@ -92,7 +122,9 @@ def test_group_replication_elects_the_chosen_member() -> None:
     stack.says["gr2", "SELECT @@server_uuid"] = {"id": B}
     ran: list[tuple[str, str | None]] = []
 
-    def run(node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+    def run(
+        node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0
+    ) -> ExecResult:
         ran.append((node, stdin))
         return ScriptedGroup.run(stack, node, argv, stdin, timeout_s)
 
@@ -119,4 +151,6 @@ def test_it_is_refused_without_a_writer_and_a_reader(roles: dict[str, str], know
 
 def test_it_is_refused_where_every_member_takes_writes() -> None:
     stack = ScriptedGroup(servers("mariadb", topology="galera"), {})
-    assert refused(Switchover(), operation(stack)).what == "every member of the cluster takes writes"
+    assert (
+        refused(Switchover(), operation(stack)).what == "every member of the cluster takes writes"
+    )

@@ -1,4 +1,5 @@
-"""A node without Docker. Scripts run for real, with the few programs of a minimal image, in a folder instead of a root.
+"""A node without Docker. Scripts run for real, with the few programs of a minimal image, in a
+folder instead of a root.
 
 Its server is a process that sleeps; `iptables`, `tc` and `ip` keep their state in files.
 """
@@ -20,7 +21,22 @@ from sandbox.stack.control import asking
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 MINIMAL = [
-    *("bash", "cat", "cp", "date", "dd", "find", "grep", "head", "kill", "mkdir", "mktemp", "mv", "printf", "rm"),
+    *(
+        "bash",
+        "cat",
+        "cp",
+        "date",
+        "dd",
+        "find",
+        "grep",
+        "head",
+        "kill",
+        "mkdir",
+        "mktemp",
+        "mv",
+        "printf",
+        "rm",
+    ),
     *("sed", "sh", "sort", "tail", "timeout", "tr", "uniq", "wc"),
 ]
 """Programs of every server's image."""
@@ -34,9 +50,12 @@ PEERS = (
 )
 GROUP = {"galera1": 1, "galera2": 1, "galera3": 1, "haproxy1": 1, "client1": None, "mysql1": 2}
 _STOPS = re.compile(r"kill -s (STOP|CONT)\b")
-_MOVED = re.compile(r"(?<![\w/])(/sandbox\b|/var/lib/mysql\b|/proc/(?:net|self|1)\b|/run/sandbox-clock\b|/sys\b)")
+_MOVED = re.compile(
+    r"(?<![\w/])(/sandbox\b|/var/lib/mysql\b|/proc/(?:net|self|1)\b|/run/sandbox-clock\b|/sys\b)"
+)
 _TOOLS = {
-    "iptables": """\
+    "iptables": (
+        """\
 [ "$1" = -w ] && shift
 rules=$ROOT/rules
 case $1 in
@@ -48,16 +67,20 @@ case $1 in
   -X) ! grep -q -e "-j $2\\$" "$rules" && sed -i "/^-N $2\\$/d" "$rules" ;;
   *) exit 2 ;;
 esac
-""",
-    "iptables-restore": """\
+"""
+    ),
+    "iptables-restore": (
+        """\
 while read -r word rest; do
   case $word in
     :*) iptables -N "${word#:}" ;;
     -A | -I) iptables "$word" $rest ;;
   esac
 done
-""",
-    "tc": """\
+"""
+    ),
+    "tc": (
+        """\
 disciplines=$ROOT/disciplines
 case $2 in
   show) cat "$disciplines" ;;
@@ -66,20 +89,27 @@ case $2 in
     echo "qdisc $6 8001: dev $4 root refcnt 2 ${*:7}" >>"$disciplines" ;;
   del) sed -i "/ dev $4 /d" "$disciplines" ;;
 esac
-""",
-    "ip": """\
+"""
+    ),
+    "ip": (
+        """\
 echo '1: lo    inet 127.0.0.1/8 scope host lo'
 echo '9: eth1    inet 172.18.0.2/16 brd 172.18.255.255 scope global eth1'
-""",
-    "python3": """\
+"""
+    ),
+    "python3": (
+        """\
 [[ ${*: -1} != *0x8004587D* ]] || { cp "$ROOT/rules" "$ROOT/rules-before"; : >"$ROOT/powerless"; }
-""",
-    "timeout": """\
+"""
+    ),
+    "timeout": (
+        """\
 [[ $4 =~ /dev/tcp/([0-9.]+)/ ]]
 [[ $(cat "$ROOT/accepting") != *"${BASH_REMATCH[1]}"* ]] || exit 0
 [[ $(cat "$ROOT/hanging") != *"${BASH_REMATCH[1]}"* ]] || exit 124
 exit 1
-""",
+"""
+    ),
 }
 
 
@@ -104,7 +134,16 @@ class FakeNode(NodeControl):
     _server: "subprocess.Popen[bytes] | None" = None
 
     def __post_init__(self) -> None:
-        for folder in ("sandbox", "var/lib/mysql", "proc/net", "proc/self", "proc/1", "sys/fs/cgroup", "bin", "helper"):
+        for folder in (
+            "sandbox",
+            "var/lib/mysql",
+            "proc/net",
+            "proc/self",
+            "proc/1",
+            "sys/fs/cgroup",
+            "bin",
+            "helper",
+        ):
             (self.root / folder).mkdir(parents=True)
         for name in ("rules", "disciplines", "accepting", "hanging"):
             (self.root / name).write_text("")
@@ -183,7 +222,8 @@ class FakeNode(NodeControl):
             raise MachineError("device or resource busy", "", "")
         self.now = limits
         if too_little and limits.memory_bytes is not None:
-            self._use(max(limits.memory_bytes, 300_000_000))  # what is only cached can be given back
+            # What is only cached can be given back.
+            self._use(max(limits.memory_bytes, 300_000_000))
             if limits.memory_bytes < self.used_bytes:
                 self.end("exited (137), out of memory")
 
@@ -238,14 +278,18 @@ class FakeNode(NodeControl):
 
     @property
     def whole(self) -> bool:
-        """Whether it runs, with a server that does not hang, on the network, unfiltered and unlimited."""
+        """Whether it runs, with a server that does not hang, on the network, unfiltered and
+        unlimited.
+        """
         rules = (self.root / "rules").read_text() + (self.root / "disciplines").read_text()
         running = self.status == "running" and self._server is not None and self._letter() != "T"
         return running and not rules and self.at is not None and self.now == Limits(2.0, None)
 
     def page(self, number: int) -> bytes:
         """The number that a page of the ledger has in its header."""
-        return (self.root / "var/lib/mysql/sandbox/ledger.ibd").read_bytes()[number * 16384 + 4 :][:4]
+        return (self.root / "var/lib/mysql/sandbox/ledger.ibd").read_bytes()[number * 16384 + 4 :][
+            :4
+        ]
 
     def _called(self, what: str) -> None:
         self.calls.append(what)
@@ -275,7 +319,8 @@ class FakeNode(NodeControl):
             os.killpg(self._server.pid, signal.SIGKILL)
             self._server.wait()
         self._server = None
-        self._listen("   2: 020012AC:0CEA 060012AC:BEEF 06 00000000:00000000 03:00000000\n")  # a client's, in TIME_WAIT
+        # A client's, in TIME_WAIT.
+        self._listen("   2: 020012AC:0CEA 060012AC:BEEF 06 00000000:00000000 03:00000000\n")
 
     def _listen(self, sockets: str) -> None:
         (self.root / "proc/net/tcp").write_text("  sl  local_address rem_address   st\n" + sockets)
@@ -284,7 +329,12 @@ class FakeNode(NodeControl):
         path = ":".join(str(self.root / folder) for folder in folders.split(":"))
         env = {"PATH": path, "ROOT": str(self.root)}
         done = subprocess.run(
-            [f"/bin/{shell}", "-c", script], capture_output=True, text=True, env=env, cwd=self.root, check=False
+            [f"/bin/{shell}", "-c", script],
+            capture_output=True,
+            text=True,
+            env=env,
+            cwd=self.root,
+            check=False,
         )
         return ExecResult(done.returncode, done.stdout, done.stderr)
 

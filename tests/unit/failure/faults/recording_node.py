@@ -10,7 +10,9 @@ from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 @dataclass
 class RecordingNode(NodeControl):
-    """Everything that a test may change is a field. ``log`` may be shared: it then holds the order among nodes."""
+    """Everything that a test may change is a field. ``log`` may be shared: it then holds the order
+    among nodes.
+    """
 
     name: str = "mysql1"
     kind: Kind = "database"

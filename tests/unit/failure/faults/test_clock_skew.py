@@ -1,4 +1,6 @@
-"""A server whose wall clock is wrong: by how much, how that is seen, and which servers cannot have it."""
+"""A server whose wall clock is wrong: by how much, how that is seen, and which servers cannot have
+it.
+"""
 
 import pytest
 
@@ -8,7 +10,8 @@ from sandbox.failure.registry import fault_named
 from unit.failure.faults.fake_node import FakeNode, scene
 from unit.failure.faults.test_every_fault import furnish
 
-# The host's clock is read after the server's: on a busy machine half a second passes, and 60 s ahead look like 59.
+# The host's clock is read after the server's: on a busy machine half a second passes, and 60 s
+# ahead look like 59.
 STOPPED_CLOCK = "case $1 in *6N) echo 1700000000000000 ;; *) echo 1700000000.000000000 ;; esac\n"
 
 
@@ -19,7 +22,9 @@ def adjustable(node: FakeNode) -> FakeNode:
     return node
 
 
-@pytest.mark.parametrize(("skew_s", "line"), [(60.0, "+60.0\n"), (-3.5, "-3.5\n"), (86_400.0, "+86400.0\n")])
+@pytest.mark.parametrize(
+    ("skew_s", "line"), [(60.0, "+60.0\n"), (-3.5, "-3.5\n"), (86_400.0, "+86400.0\n")]
+)
 def test_the_offset_has_a_sign_and_seconds(adjustable: FakeNode, skew_s: float, line: str) -> None:
     ClockSkew(skew_s=skew_s).inject(adjustable, scene())
     folder = adjustable.root / "run/sandbox-clock"
@@ -51,11 +56,15 @@ def test_a_server_that_does_not_answer_shows_no_effect(adjustable: FakeNode) -> 
 
 
 def test_a_node_without_the_setting_is_skipped(node: FakeNode) -> None:
-    (node.root / "sandbox/probe").write_text("echo 'no such question; here: ready role' >&2; exit 2\n")
+    (node.root / "sandbox/probe").write_text(
+        "echo 'no such question; here: ready role' >&2; exit 2\n"
+    )
     with pytest.raises(SandboxError) as refused:
         ClockSkew().before(node, scene())
     assert refused.value.exit_code == ExitCode.UNKNOWN
-    assert refused.value.what == "the fault clock-skew is skipped: galera1 has the clock of its host"
+    assert (
+        refused.value.what == "the fault clock-skew is skipped: galera1 has the clock of its host"
+    )
     assert refused.value.next_step == "try: make up PROFILE=mysql@9.7+adjustable-clock"
 
 
@@ -79,4 +88,6 @@ def test_a_container_that_ended_took_its_offset_along(adjustable: FakeNode) -> N
     adjustable.end("exited (137)")
     calls = len(adjustable.calls)
     ClockSkew().heal(adjustable, {})
-    assert adjustable.calls[calls:] == [] and adjustable.status == "exited (137)", "it is not started for that"
+    assert adjustable.calls[calls:] == [] and adjustable.status == "exited (137)", (
+        "it is not started for that"
+    )

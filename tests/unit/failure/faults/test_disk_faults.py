@@ -41,14 +41,19 @@ def test_a_write_that_fails_for_another_reason_is_no_full_disk(node: FakeNode) -
     assert node.execute(trying(1)).code == 1
 
 
-def test_a_server_that_a_full_disk_ended_is_in_effect_and_starts_for_the_heal(node: FakeNode) -> None:
+def test_a_server_that_a_full_disk_ended_is_in_effect_and_starts_for_the_heal(
+    node: FakeNode,
+) -> None:
     furnish(node, "disk-full")
     DiskFull().inject(node, scene())
     node.end("exited (134)")
     assert DiskFull().missing_effect(node, scene()) is None
     DiskFull().heal(node, {})
     assert node.whole and not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
-    assert node.calls[-2:] == ["in_volumes", "start"], "an entrypoint that meets a vanishing file fails"
+    assert node.calls[-2:] == [
+        "in_volumes",
+        "start",
+    ], "an entrypoint that meets a vanishing file fails"
 
 
 def test_a_ballast_that_stays_is_no_heal(node: FakeNode) -> None:
@@ -63,15 +68,23 @@ def test_a_ballast_that_stays_is_no_heal(node: FakeNode) -> None:
     [
         (ROOT, {"shared": "it is on the file system of the container"}),
         (
-            ROOT + "2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n" + HOSTS,
+            ROOT
+            + "2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n"
+            + HOSTS,
             {"shared": "its file system is mounted at /etc/hosts, too"},
         ),
         (
             ROOT + "2 1 254:9 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/vdb1 rw\n" + HOSTS,
             {"shared": "it is the folder /volumes/a/_data of /dev/vdb1"},
         ),
-        (ROOT + "2 1 7:0 /data /var/lib/mysql rw - ext4 /dev/loop0 rw\n" + HOSTS, {"device": "7:0"}),
-        (ROOT + "2 1 7:0 / /var/lib/mysql rw shared:1 - ext4 /dev/loop0 rw\n" + HOSTS, {"device": "7:0"}),
+        (
+            ROOT + "2 1 7:0 /data /var/lib/mysql rw - ext4 /dev/loop0 rw\n" + HOSTS,
+            {"device": "7:0"},
+        ),
+        (
+            ROOT + "2 1 7:0 / /var/lib/mysql rw shared:1 - ext4 /dev/loop0 rw\n" + HOSTS,
+            {"device": "7:0"},
+        ),
         (
             ROOT + "2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw,size=262144k,mode=755\n",
             {"device": "0:60", "size": "268435456"},
@@ -87,13 +100,19 @@ def test_which_data_directory_has_a_disk_of_its_own(mounts: str, found: dict[str
 @pytest.mark.parametrize(
     ("mount", "blocks", "known"),
     [
-        ("2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n", 1, "it is the folder"),
+        (
+            "2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n",
+            1,
+            "it is the folder",
+        ),
         ("2 1 7:0 / /var/lib/mysql rw - ext4 /dev/loop0 rw\n", 2 * 1024**3, "1024 GiB; at most 64"),
         ("2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw\n", None, "of unknown size"),
         ("2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw,size=65g\n", None, "65 GiB; at most 64"),
     ],
 )
-def test_no_disk_is_filled_that_may_be_the_hosts(node: FakeNode, mount: str, blocks: int | None, known: str) -> None:
+def test_no_disk_is_filled_that_may_be_the_hosts(
+    node: FakeNode, mount: str, blocks: int | None, known: str
+) -> None:
     (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
     if blocks is not None:
         device = node.root / "sys/dev/block" / mount.split()[2]
@@ -117,13 +136,24 @@ def test_a_btrfs_has_the_size_of_its_device(node: FakeNode) -> None:
 @pytest.mark.parametrize(
     ("mount", "known"),
     [
-        ("2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is the folder"),
+        (
+            "2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n",
+            "it is the folder",
+        ),
         ("2 1 254:1 / /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is / of /dev/vda1"),
-        ("2 1 7:0 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/loop0 rw\n", "it is /volumes/a/_data of /dev/loop0"),
-        ("2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop0 rw\n", "btrfs cannot be shut down without flushing"),
+        (
+            "2 1 7:0 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/loop0 rw\n",
+            "it is /volumes/a/_data of /dev/loop0",
+        ),
+        (
+            "2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop0 rw\n",
+            "btrfs cannot be shut down without flushing",
+        ),
     ],
 )
-def test_no_disk_loses_power_that_is_not_the_nodes_own(node: FakeNode, mount: str, known: str) -> None:
+def test_no_disk_loses_power_that_is_not_the_nodes_own(
+    node: FakeNode, mount: str, known: str
+) -> None:
     (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
     with pytest.raises(SandboxError) as refused:
         PowerLoss().before(node, scene())
@@ -140,14 +170,18 @@ def test_no_packet_leaves_a_node_whose_disk_has_lost_its_power(node: FakeNode) -
     assert node.calls[-2:] == ["signal KILL", "release"], "or the engine could not unmount the disk"
 
 
-def test_what_shares_the_host_loses_its_power_too_and_does_not_keep_the_disk_mounted(node: FakeNode) -> None:
+def test_what_shares_the_host_loses_its_power_too_and_does_not_keep_the_disk_mounted(
+    node: FakeNode,
+) -> None:
     furnish(node, "power-loss")
     node.name, node.kind = "sshd1", "manager"
     assert PowerLoss().befalls_host() and node.kind in PowerLoss.kinds
     PowerLoss().before(node, scene())
     PowerLoss().inject(node, scene())
     assert node.status == "exited (137)" and node.calls[-1] == "release"
-    assert not (node.root / "powerless").exists(), "XFS lets nobody open its root once it is shut down"
+    assert not (node.root / "powerless").exists(), (
+        "XFS lets nobody open its root once it is shut down"
+    )
     PowerLoss().heal(node, {})
     assert node.whole
 
@@ -177,7 +211,11 @@ def test_a_loss_of_power_that_was_ended_halfway_is_healed(node: FakeNode) -> Non
     furnish(node, "power-loss")
     node.tool("cp", 'echo "cp: cannot create: Input/output error" >&2; exit 1\n')
     PowerLoss().heal(node, {})
-    assert [call for call in node.calls if call != "execute"] == ["signal KILL", "release", "start"] and node.whole
+    assert [call for call in node.calls if call != "execute"] == [
+        "signal KILL",
+        "release",
+        "start",
+    ] and node.whole
 
 
 CAUGHT, UNCAUGHT = "00000001000024e8", "00000001000024c8"
@@ -186,7 +224,9 @@ CAUGHT, UNCAUGHT = "00000001000024e8", "00000001000024c8"
 
 @dataclass
 class Server:
-    """How a server answers the writes that are asked for after a heal, and whether its crash has begun by then."""
+    """How a server answers the writes that are asked for after a heal, and whether its crash has
+    begun by then.
+    """
 
     node: FakeNode
     answers: list[str]
@@ -200,7 +240,11 @@ class Server:
         self.node.tool("grep", f"echo 'SigCgt: {UNCAUGHT if said == 'crashes' else CAUGHT}'\n")
         if said == "ends":
             self.node.end("exited (134)")
-        return ExecResult(1, "", "ERROR 2013: Lost connection") if said in ("ends", "starts") else ExecResult(0, "", "")
+        return (
+            ExecResult(1, "", "ERROR 2013: Lost connection")
+            if said in ("ends", "starts")
+            else ExecResult(0, "", "")
+        )
 
 
 @pytest.mark.parametrize(
@@ -224,7 +268,9 @@ def test_the_heal_follows_a_server_until_it_writes_or_has_ended(
 
 
 @pytest.mark.parametrize("status", ["paused", "gone"])
-def test_what_another_fault_does_to_it_meanwhile_is_not_waited_for(node: FakeNode, status: str) -> None:
+def test_what_another_fault_does_to_it_meanwhile_is_not_waited_for(
+    node: FakeNode, status: str
+) -> None:
     node.status = status
     DiskFull().settle(node)
     assert "start" not in node.calls

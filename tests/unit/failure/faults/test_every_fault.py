@@ -1,4 +1,6 @@
-"""What all faults share: not in effect before, in effect after their injection, mended by heal, as often as it runs."""
+"""What all faults share: not in effect before, in effect after their injection, mended by heal, as
+often as it runs.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +15,17 @@ OPTIONS: dict[str, dict[str, Any]] = {"sql": {"statement": "SHUTDOWN"}}
 UNSEEN = {"by-hand", "none", "sql"}
 """Faults of which nothing can be seen from outside."""
 TABLE = b"".join(b"\xff\0\n'" + number.to_bytes(4, "big") + bytes(16376) for number in range(6))
-OWN_DISK = "1 0 0:50 / / rw - overlay overlay rw\n2 1 7:0 / /var/lib/mysql rw,relatime - ext4 /dev/loop0 rw\n"
+OWN_DISK = (
+    "1 0 0:50 / / rw - overlay overlay rw\n2 1 7:0 / /var/lib/mysql rw,relatime - ext4 /dev/loop0"
+    " rw\n"
+)
 FULL_DISK_DD = """\
 case "$*" in
   *of=*.sandbox-write*) [ ! -e "$ROOT/full" ] && echo '1 bytes copied' >&2 || { echo 'No space left' >&2; exit 1; } ;;
   *of=*.sandbox-ballast*) text=$*; printf "%0${text##*seek=}d" 0 >"$ROOT/var/lib/mysql/.sandbox-ballast" ;;
   *) printf '%05000d' 0; : >"$ROOT/full"; echo 'dd: error writing: No space left on device' >&2; exit 1 ;;
 esac
-"""
+"""  # noqa: E501
 REMOVE = '/bin/rm "$@"; case "$*" in *ballast*) /bin/rm -f "$ROOT/full" ;; esac\n'
 CLOCK_PROBE = '[ "$1" = proof-adjustable-clock ] || exit 2\necho preloaded\n'
 SKEWED_CLIENT = """\
@@ -88,11 +93,15 @@ def test_heal_is_harmless_when_repeated_and_without_an_injection(node: FakeNode,
     fault.heal(node, before)
     fault.heal(node, before)
     assert node.whole
-    assert (node.root / "sandbox/server.pid").read_text() == server, "a server that works is left alone"
+    assert (node.root / "sandbox/server.pid").read_text() == server, (
+        "a server that works is left alone"
+    )
 
 
 @pytest.mark.parametrize("name", FAULT_KINDS.names())
-def test_heal_mends_a_node_that_ended_since_and_leaves_one_that_is_gone(node: FakeNode, name: str) -> None:
+def test_heal_mends_a_node_that_ended_since_and_leaves_one_that_is_gone(
+    node: FakeNode, name: str
+) -> None:
     furnish(node, name)
     fault = fault_named(name, OPTIONS.get(name))
     before = fault.before(node, scene())
@@ -112,7 +121,9 @@ ASKING = sorted({*FAULT_KINDS.names()} - SILENT)
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_node_that_does_not_answer_is_an_error_of_the_environment(node: FakeNode, name: str) -> None:
+def test_a_node_that_does_not_answer_is_an_error_of_the_environment(
+    node: FakeNode, name: str
+) -> None:
     furnish(node, name)
     node.late = True
     fault = fault_named(name, OPTIONS.get(name))

@@ -1,4 +1,6 @@
-"""Healing by what an earlier command has written down: the latest first, and all that can be healed."""
+"""Healing by what an earlier command has written down: the latest first, and all that can be
+healed.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,13 @@ pytestmark = pytest.mark.usefixtures("cache")
 def noted(stack: FakeStack, fault: str, node: str, began_utc_s: float, **options: str) -> None:
     """Something that an earlier command has left broken."""
     note_breakage(
-        Breakage(project=stack.project, fault=fault, options=dict(options), node=node, began_utc_s=began_utc_s)
+        Breakage(
+            project=stack.project,
+            fault=fault,
+            options=dict(options),
+            node=node,
+            began_utc_s=began_utc_s,
+        )
     )
 
 
@@ -29,11 +37,17 @@ def test_what_is_written_down_is_healed_the_latest_first(stack: FakeStack, log: 
     healed: list[Breakage] = []
     assert heal_recorded(stack, healed.append) is None
     assert log == ["connect replica1", "start mysql1", "unpause mysql1"] and not broken(stack)
-    assert [each.text for each in healed] == ["unplug on replica1", "graceful on mysql1", "hang on mysql1"]
+    assert [each.text for each in healed] == [
+        "unplug on replica1",
+        "graceful on mysql1",
+        "hang on mysql1",
+    ]
     assert heal_recorded(stack, healed.append) is None and len(healed) == 3
 
 
-def test_what_cannot_be_healed_stays_and_hinders_nothing_else(stack: FakeStack, log: list[str], cache: Path) -> None:
+def test_what_cannot_be_healed_stays_and_hinders_nothing_else(
+    stack: FakeStack, log: list[str], cache: Path
+) -> None:
     noted(stack, "hang", "mysql1", 1)
     noted(stack, "of-an-older-version", "mysql1", 2)
     noted(stack, "hang", "replica1", 3, of_an_older="version")
@@ -45,7 +59,12 @@ def test_what_cannot_be_healed_stays_and_hinders_nothing_else(stack: FakeStack, 
     assert problem and problem.exit_code is ExitCode.ENVIRONMENT and len(problem.lines()) == 3
     stays = ["slow-node on replica1", "hang on replica1", "of-an-older-version on mysql1"]
     assert problem.what == f"not healed: {', '.join(stays)}, 1 file that cannot be read"
-    for reason in ("KeyError: 'cpus'", "no option 'of_an_older'", "no fault 'of-an-older-version'", "9.json: the file"):
+    for reason in (
+        "KeyError: 'cpus'",
+        "no option 'of_an_older'",
+        "no fault 'of-an-older-version'",
+        "9.json: the file",
+    ):
         assert reason in problem.known
     assert "make down" in problem.next_step
     assert sorted(broken(stack)) == sorted(stays)

@@ -1,4 +1,6 @@
-"""Faults by packet filter and traffic control: whom they concern, their rules, and what shows that they work."""
+"""Faults by packet filter and traffic control: whom they concern, their rules, and what shows that
+they work.
+"""
 
 from typing import Any
 
@@ -36,8 +38,12 @@ def rules(node: FakeNode) -> list[str]:
         ("mysql1", ["galera1"], {"mysql1"}),
     ],
 )
-def test_away_from_chooses_the_peers(node: FakeNode, away_from: str, targets: list[str], names: set[str]) -> None:
-    assert {peer.name for peer in Partition(away_from=away_from).chosen(node, scene(targets))} == names
+def test_away_from_chooses_the_peers(
+    node: FakeNode, away_from: str, targets: list[str], names: set[str]
+) -> None:
+    assert {
+        peer.name for peer in Partition(away_from=away_from).chosen(node, scene(targets))
+    } == names
 
 
 def test_the_peers_of_a_proxy_are_the_servers_of_its_group(node: FakeNode) -> None:
@@ -55,9 +61,19 @@ def test_the_peers_of_a_proxy_are_the_servers_of_its_group(node: FakeNode) -> No
             "away_from=servers matches no running peer of galera1",
             "all hit by this fault",
         ),
-        ("galera4", ["galera1"], "galera1 has no peer 'galera4' that runs", "did you mean 'galera3'?"),
+        (
+            "galera4",
+            ["galera1"],
+            "galera1 has no peer 'galera4' that runs",
+            "did you mean 'galera3'?",
+        ),
         ("galera1", ["galera1"], "galera1 has no peer 'galera1' that runs", "did you mean"),
-        ("severs", ["galera1"], "galera1 has no peer 'severs' that runs", "did you mean 'servers'?"),
+        (
+            "severs",
+            ["galera1"],
+            "galera1 has no peer 'severs' that runs",
+            "did you mean 'servers'?",
+        ),
     ],
 )
 def test_a_word_that_means_no_peer_is_refused_before_anything_breaks(
@@ -65,7 +81,9 @@ def test_a_word_that_means_no_peer_is_refused_before_anything_breaks(
 ) -> None:
     with pytest.raises(SandboxError) as refused:
         Partition(away_from=away_from).before(node, scene(targets))
-    assert refused.value.what == what and known in refused.value.known and refused.value.exit_code == 2
+    assert (
+        refused.value.what == what and known in refused.value.known and refused.value.exit_code == 2
+    )
     assert node.calls == []
 
 
@@ -80,10 +98,16 @@ def test_no_proxy_runs(node: FakeNode) -> None:
     [
         (Partition(away_from="galera2"), ["-s {} -j DROP", "-d {} -j DROP"]),
         (Partition(away_from="galera2", one_way="in"), ["-s {} -j DROP"]),
-        (Partition(away_from="galera2", one_way="out", port=3306), ["-d {} -p tcp --dport 3306 -j DROP"]),
+        (
+            Partition(away_from="galera2", one_way="out", port=3306),
+            ["-d {} -p tcp --dport 3306 -j DROP"],
+        ),
         (
             Reset(away_from="galera2"),
-            [f"{side} {{}} -p tcp ! --tcp-flags RST RST -j REJECT --reject-with tcp-reset" for side in ("-s", "-d")],
+            [
+                f"{side} {{}} -p tcp ! --tcp-flags RST RST -j REJECT --reject-with tcp-reset"
+                for side in ("-s", "-d")
+            ],
         ),
         (
             Reset(away_from="galera2", one_way="in", port=4567),
@@ -95,7 +119,9 @@ def test_no_proxy_runs(node: FakeNode) -> None:
         ),
     ],
 )
-def test_the_rules_of_a_fault(node: FakeNode, fault: firewall.PacketFault, expected: list[str]) -> None:
+def test_the_rules_of_a_fault(
+    node: FakeNode, fault: firewall.PacketFault, expected: list[str]
+) -> None:
     fault.inject(node, scene())
     chain = fault.chain
     own = [f"-A {chain} {rule.format('172.18.0.3/32')}" for rule in expected]
@@ -119,7 +145,10 @@ def test_two_packet_faults_at_once_do_not_disturb_each_other(node: FakeNode) -> 
 @pytest.mark.parametrize(
     ("lost", "missing"),
     [
-        ("-A OUTPUT -j SANDBOX-FAULT-PARTITION", "OUTPUT does not lead to the chain SANDBOX-FAULT-PARTITION"),
+        (
+            "-A OUTPUT -j SANDBOX-FAULT-PARTITION",
+            "OUTPUT does not lead to the chain SANDBOX-FAULT-PARTITION",
+        ),
         ("-A SANDBOX-FAULT-PARTITION -d 172.18.0.4/32 -j DROP", "no rule for 172.18.0.4"),
     ],
 )
@@ -195,16 +224,24 @@ def test_a_lost_host_that_was_not_killed_gets_its_packets_back(node: FakeNode) -
         (Delay(), "netem 8001: dev eth1 root refcnt 2 limit 1000000 delay 50.000ms"),
         (
             Delay(delay_ms=20, jitter_ms=5, reorder_share=0.25),
-            "netem 8001: dev eth1 root refcnt 2 limit 1000000 delay 20.000ms 5.000ms reorder 25.0000%",
+            (
+                "netem 8001: dev eth1 root refcnt 2 limit 1000000 delay 20.000ms 5.000ms reorder"
+                " 25.0000%"
+            ),
         ),
-        (Bandwidth(), "tbf 8001: dev eth1 root refcnt 2 rate 10000000bit burst 32768 latency 400.000ms"),
+        (
+            Bandwidth(),
+            "tbf 8001: dev eth1 root refcnt 2 rate 10000000bit burst 32768 latency 400.000ms",
+        ),
         (
             Bandwidth(mbit_per_s=1000),
             "tbf 8001: dev eth1 root refcnt 2 rate 1000000000bit burst 1250000 latency 400.000ms",
         ),
     ],
 )
-def test_traffic_is_shaped_on_the_device_of_the_address(node: FakeNode, fault: Any, line: str) -> None:
+def test_traffic_is_shaped_on_the_device_of_the_address(
+    node: FakeNode, fault: Any, line: str
+) -> None:
     fault.inject(node, scene())
     assert (node.root / "disciplines").read_text() == f"qdisc {line}\n"
 
@@ -231,8 +268,12 @@ def test_a_discipline_that_cannot_be_removed_is_no_heal(node: FakeNode) -> None:
     assert refused.value.known == "a netem is left" and node.calls[-1] == "release"
 
 
-@pytest.mark.parametrize(("at", "known"), [(None, "only a node on the network"), ("172.18.0.20", "no device has")])
-def test_a_node_without_its_address_cannot_be_slowed(node: FakeNode, at: str | None, known: str) -> None:
+@pytest.mark.parametrize(
+    ("at", "known"), [(None, "only a node on the network"), ("172.18.0.20", "no device has")]
+)
+def test_a_node_without_its_address_cannot_be_slowed(
+    node: FakeNode, at: str | None, known: str
+) -> None:
     node.at = at
     with pytest.raises(SandboxError) as refused:
         Delay().inject(node, scene())

@@ -34,7 +34,9 @@ def test_a_crash_leaves_the_container(node: FakeNode) -> None:
 
 def test_a_crash_that_ended_the_container_is_another_fault(node: FakeNode) -> None:
     node.end("exited (137)")
-    assert ServerCrash().missing_effect(node, scene()) == "its container, which stays, is exited (137)"
+    assert (
+        ServerCrash().missing_effect(node, scene()) == "its container, which stays, is exited (137)"
+    )
     ServerCrash().heal(node, {})
     assert node.calls[-1] == "start"
 
@@ -53,7 +55,11 @@ def test_a_hang_stops_the_container_or_the_server_alone(node: FakeNode) -> None:
     assert node.status == "running" and not node.whole
     assert Hang(what="server").missing_effect(node, scene()) is None
     Hang(what="server").heal(node, {})
-    assert node.whole and Hang(what="server").missing_effect(node, scene()) == "the state of its server is 'S', not T"
+    assert (
+        node.whole
+        and Hang(what="server").missing_effect(node, scene())
+        == "the state of its server is 'S', not T"
+    )
 
 
 def test_a_hung_server_that_was_killed_since_needs_no_signal(node: FakeNode) -> None:
@@ -67,7 +73,10 @@ def test_a_proxy_has_no_server_of_its_own_to_stop(node: FakeNode) -> None:
     node.kind = "proxy"
     with pytest.raises(SandboxError) as refused:
         Hang(what="server").before(node, scene())
-    assert refused.value.exit_code is ExitCode.BAD_INPUT and "only its container can" in refused.value.known
+    assert (
+        refused.value.exit_code is ExitCode.BAD_INPUT
+        and "only its container can" in refused.value.known
+    )
 
 
 def test_a_graceful_stop_has_its_time(node: FakeNode) -> None:
@@ -75,7 +84,9 @@ def test_a_graceful_stop_has_its_time(node: FakeNode) -> None:
     assert node.calls == ["stop 7"]
 
 
-@pytest.mark.parametrize(("kind", "listens"), [("database", True), ("database", False), ("proxy", False)])
+@pytest.mark.parametrize(
+    ("kind", "listens"), [("database", True), ("database", False), ("proxy", False)]
+)
 def test_a_stop_that_is_still_under_way_is_waited_for(
     node: FakeNode, kind: Kind, listens: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +113,11 @@ def test_an_unplugged_node_may_come_back_elsewhere(node: FakeNode) -> None:
 
 @pytest.mark.parametrize(
     ("code", "missing"),
-    [(124, None), (0, "1048576 bytes are written in 0.5 s"), (1, "a write of 1048576 bytes fails (1)")],
+    [
+        (124, None),
+        (0, "1048576 bytes are written in 0.5 s"),
+        (1, "a write of 1048576 bytes fails (1)"),
+    ],
 )
 def test_a_slow_disk_takes_longer_than_half_of_what_its_limit_says(
     node: FakeNode, code: int, missing: str | None
@@ -110,8 +125,12 @@ def test_a_slow_disk_takes_longer_than_half_of_what_its_limit_says(
     node.tool("timeout", f'echo "$@" >>"$ROOT/tried"; exit {code}\n')
     assert SlowDisk().missing_effect(node, scene()) == missing
     first, *second = (node.root / "tried").read_text().splitlines()
-    assert first.startswith("0.500 dd if=/dev/zero") and first.endswith("count=16 oflag=direct conv=fsync")
-    assert [line.endswith("count=16 conv=fsync") for line in second] == ([True] if code == 1 else [])
+    assert first.startswith("0.500 dd if=/dev/zero") and first.endswith(
+        "count=16 oflag=direct conv=fsync"
+    )
+    assert [line.endswith("count=16 conv=fsync") for line in second] == (
+        [True] if code == 1 else []
+    )
 
 
 def test_what_a_slow_disk_was_tried_with_is_removed(node: FakeNode) -> None:
@@ -129,7 +148,8 @@ def test_a_slow_node_keeps_its_memory(node: FakeNode) -> None:
     before = SlowNode().before(node, scene())
     SlowNode(cpus=0.25).inject(node, scene())
     assert (
-        node.now == Limits(0.25, 1_000_000) and SlowNode().missing_effect(node, scene()) == "it may use 0.25 processors"
+        node.now == Limits(0.25, 1_000_000)
+        and SlowNode().missing_effect(node, scene()) == "it may use 0.25 processors"
     )
     SlowNode().heal(node, before)
     assert before == {"cpus": ""} and node.now == Limits(None, 1_000_000)
@@ -146,7 +166,10 @@ def test_memory_is_lowered_until_the_kernel_kills(node: FakeNode, refuses: bool)
     expected = ["320000000", "404194304"] if refuses else ["320000000", "256000000"]
     assert limits == [f"limit 2.0 {size}" for size in expected]
     OutOfMemory().heal(node, before)
-    assert node.whole and node.calls[-2:] == ["limit 2.0 None", "start"], "first the limits, so that it can start"
+    assert node.whole and node.calls[-2:] == [
+        "limit 2.0 None",
+        "start",
+    ], "first the limits, so that it can start"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +218,11 @@ def test_a_page_is_damaged_and_restored_to_the_byte(node: FakeNode) -> None:
     table = node.root / "var/lib/mysql/sandbox/ledger.ibd"
     intact = table.read_bytes()
     before = Corruption().before(node, scene())
-    assert before == {"file": "/var/lib/mysql/sandbox/ledger.ibd", "offset": "65540", "bytes": "00000004"}
+    assert before == {
+        "file": "/var/lib/mysql/sandbox/ledger.ibd",
+        "offset": "65540",
+        "bytes": "00000004",
+    }
     Corruption().inject(node, scene())
     assert node.page(4) == b"\xff\xff\xff\xfb" and node.page(3) == b"\0\0\0\3"
     assert node.calls[-1] == "signal USR2"
@@ -218,7 +245,10 @@ def test_a_table_is_written_back_before_a_page_is_damaged(node: FakeNode) -> Non
 @pytest.mark.parametrize(
     ("fault", "known"),
     [
-        (Corruption(page=9), "its number there is absent: not written yet, or another innodb_page_size"),
+        (
+            Corruption(page=9),
+            "its number there is absent: not written yet, or another innodb_page_size",
+        ),
         (Corruption(page=2, page_bytes=8192), "its number there is 00000001"),
         (Corruption(file="sbtest/none"), "there is no such file"),
     ],
@@ -248,7 +278,9 @@ def test_a_statement_goes_through_the_nodes_own_client(node: FakeNode) -> None:
     assert (node.root / "asked").read_text().endswith("SET GLOBAL x = 1\n")
 
 
-@pytest.mark.parametrize("error", ["ERROR 2013 (HY000): Lost connection", "ERROR 1053 (08S01): Server shutdown"])
+@pytest.mark.parametrize(
+    "error", ["ERROR 2013 (HY000): Lost connection", "ERROR 1053 (08S01): Server shutdown"]
+)
 def test_a_statement_may_end_its_connection(node: FakeNode, error: str) -> None:
     node.tool("mysql", f"echo '{error}' >&2; exit 1\n")
     SqlFault(statement="SHUTDOWN").inject(node, scene())
@@ -300,9 +332,13 @@ def test_a_statement_of_no_end_is_an_error_that_says_how_to_allow_more(node: Fak
 
 
 def external(*answers: str, says: str = "") -> RecordingNode:
-    """An external server that answers so, each answer an error or empty, and from then on ``says``."""
+    """An external server that answers so, each answer an error or empty, and from then on
+    ``says``.
+    """
     made = [ExecResult(int(bool(error)), "", f"{error}\n") for error in (*answers, says)]
-    return RecordingNode("external1", "external", status="external", answers=made[:-1], said=made[-1])
+    return RecordingNode(
+        "external1", "external", status="external", answers=made[:-1], said=made[-1]
+    )
 
 
 AWAY = "ERROR 2003 (HY000): Can't connect to server on 'db.example' (111)"
@@ -311,12 +347,17 @@ LOST = "ERROR 2013 (HY000) at line 1: Lost connection to server during query"
 
 
 def test_an_external_server_is_broken_and_mended_by_statements_alone() -> None:
-    node, fault = external(), SqlFault(statement="SET GLOBAL a = 1", heal_statement="SET GLOBAL a = 0")
+    node, fault = (
+        external(),
+        SqlFault(statement="SET GLOBAL a = 1", heal_statement="SET GLOBAL a = 0"),
+    )
     assert fault.before(node, scene()) == {}
     fault.inject(node, scene())
     assert fault.missing_effect(node, scene()) is None
     fault.heal(node, {})
-    assert node.asked == ["SET GLOBAL a = 1", "SET GLOBAL a = 0"] and node.log == ["ask external1"] * 2
+    assert (
+        node.asked == ["SET GLOBAL a = 1", "SET GLOBAL a = 0"] and node.log == ["ask external1"] * 2
+    )
 
 
 def test_an_external_server_that_a_statement_ends_is_broken() -> None:
@@ -341,7 +382,9 @@ def test_an_external_server_that_cannot_be_reached_is_not_broken() -> None:
         SqlFault(statement="SHUTDOWN").inject(external(AWAY), scene())
 
 
-def test_an_external_server_that_starts_is_asked_again_until_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_external_server_that_starts_is_asked_again_until_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
     node = external(AWAY, NO_NAME, LOST)
     SqlFault(statement="x", heal_statement="DO 1").heal(node, {})

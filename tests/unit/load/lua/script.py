@@ -1,4 +1,6 @@
-"""A workload's Lua without sysbench: real LuaJIT states and threads, a server that a test answers for."""
+"""A workload's Lua without sysbench: real LuaJIT states and threads, a server that a test answers
+for.
+"""
 
 import json
 import threading
@@ -17,7 +19,7 @@ Answer = Callable[[str], Sequence[Sequence[Any]]]
 _SYSBENCH = """
 package.path = ...
 sysbench = {opt = {mysql_host = {"mysql1"}}, hooks = {}, cmdline = {PARALLEL_COMMAND = true}, tid = 0}
-"""
+"""  # noqa: E501
 # A clock that moves only when it is asked.
 _CLOCK = """
 local tick_s = ...
@@ -29,7 +31,8 @@ end
 local C = setmetatable({clock_gettime = clock_gettime}, {__index = ffi.C})
 package.loaded.ffi = setmetatable({C = C}, {__index = ffi})
 """
-# A refused statement comes back as its code and message: an error that is a table cannot pass through Python.
+# A refused statement comes back as its code and message: an error that is a table cannot pass
+# through Python.
 _MYSQL = """
 local connect, query, close = ...
 local function checked(rows, code, message)
@@ -94,7 +97,9 @@ class State:
             server.hosts.append(host)
             server.connect()
 
-        self.lua.execute(_MYSQL, self._refusable(connect), self._refusable(server.query), server.close)
+        self.lua.execute(
+            _MYSQL, self._refusable(connect), self._refusable(server.query), server.close
+        )
 
     def _refusable(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any) -> Any:
@@ -121,9 +126,11 @@ def _cells(row: Sequence[Any]) -> dict[int, str]:
 
 
 class Load:
-    """A whole load as sysbench runs it: threads on states of their own, a report every second, a summary.
+    """A whole load as sysbench runs it: threads on states of their own, a report every second, a
+    summary.
 
-    With ``tick_s`` the clock moves by that much whenever a thread asks for the time: a bound in work, on any machine.
+    With ``tick_s`` the clock moves by that much whenever a thread asks for the time: a bound in
+    work, on any machine.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""TPC-C's tables in memory: SQLite answers the statements of its transactions, so that their sums can be checked."""
+"""TPC-C's tables in memory: SQLite answers the statements of its transactions, so that their sums
+can be checked.
+"""
 
 import re
 import sqlite3
@@ -17,24 +19,34 @@ _DIALECT = [
 
 
 class TpccServer(Server):
-    """A server with the initial data: a copy of another server's, else made by the commands of the script."""
+    """A server with the initial data: a copy of another server's, else made by the commands of the
+    script.
+    """
 
     def __init__(self, initial: "TpccServer | None" = None) -> None:
         super().__init__()
         self.database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.state = State(self, {"threads": 1, **{name: str(value) for name, value in OPTIONS.items()}}, [])
+        self.state = State(
+            self, {"threads": 1, **{name: str(value) for name, value in OPTIONS.items()}}, []
+        )
         self.transactions = self.state.run("tpcc/load.lua")
         if initial:
             initial.database.backup(self.database)
             return
         for command in ("create", "fill"):
-            assert self.state.lua.eval(f"sysbench.cmdline.commands.{command}[1]()"), self.state.printed
+            assert self.state.lua.eval(f"sysbench.cmdline.commands.{command}[1]()"), (
+                self.state.printed
+            )
 
     def query(self, statement: str) -> Sequence[Sequence[Any]]:
-        """Rows of a statement of MySQL's dialect. Cents become quarters: those add up exactly in binary."""
+        """Rows of a statement of MySQL's dialect. Cents become quarters: those add up exactly in
+        binary.
+        """
         for pattern, text in _DIALECT:
             statement = re.sub(pattern, text, statement)
-        statement = re.sub(r"\b\d+\.\d\d\b", lambda found: f"{round(float(found[0]) * 4) / 4:.2f}", statement)
+        statement = re.sub(
+            r"\b\d+\.\d\d\b", lambda found: f"{round(float(found[0]) * 4) / 4:.2f}", statement
+        )
         return self.database.execute(statement).fetchall()
 
     def one(self, query: str) -> Any:
@@ -43,7 +55,9 @@ class TpccServer(Server):
         return cell
 
     def transact(self, name: str, *arguments: Any) -> bool:
-        """Runs a transaction of TPC-C; returns whether it was committed. ``arguments``: numbers, text, or tables."""
+        """Runs a transaction of TPC-C; returns whether it was committed. ``arguments``: numbers,
+        text, or tables.
+        """
         lua = self.state.lua
         return bool(
             lua.eval(
@@ -55,7 +69,11 @@ class TpccServer(Server):
                 end)(...)""",
                 self.transactions[name],
                 *(
-                    lua.table_from(value, recursive=True) if isinstance(value, (dict, list)) else value
+                    (
+                        lua.table_from(value, recursive=True)
+                        if isinstance(value, (dict, list))
+                        else value
+                    )
                     for value in arguments
                 ),
             )

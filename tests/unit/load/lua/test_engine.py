@@ -31,7 +31,7 @@ engine.load {
       }
    end,
 }
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -55,7 +55,9 @@ def count(histogram: dict[str, Any]) -> int:
 
 def test_every_second_is_reported_and_everything_adds_up(pair: str) -> None:
     lines = Load(pair, Server(slow), seconds=2, threads=3).run()
-    assert [line["second"] for line in lines[:-1]] == [1, 2] and all(line["threads"] == 3 for line in lines[:-1])
+    assert [line["second"] for line in lines[:-1]] == [1, 2] and all(
+        line["threads"] == 3 for line in lines[:-1]
+    )
     summary = lines[-1]["summary"]
     done = count(summary["kinds"]["pair"])
     assert summary["reads"] == summary["writes"] == done > 0
@@ -79,12 +81,17 @@ def test_a_conflict_is_retried_and_is_no_error(pair: str) -> None:
         time.sleep(0.002)
         if statement.startswith("UPDATE") and draws.random() < 0.3:
             code = draws.choice([1213, 1205, 1020, 3101, 1180])
-            raise ServerError(code, "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT")
+            raise ServerError(
+                code, "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT"
+            )
         return []
 
     summary = Load(pair, Server(answer)).run()[-1]["summary"]
     assert not summary["errors"]
-    assert set(summary["conflicts"]) <= {"1213", "1205", "1020", "3101", "1180"} and summary["conflicts"]
+    assert (
+        set(summary["conflicts"]) <= {"1213", "1205", "1020", "3101", "1180"}
+        and summary["conflicts"]
+    )
     assert summary["others"] == sum(summary["conflicts"].values()), "a ROLLBACK for each"
 
 
@@ -156,7 +163,9 @@ def test_a_rate_is_kept_and_a_wait_counts_as_latency(pair: str) -> None:
     summary = Load(pair, server, seconds=1, threads=1, pace_per_s=40).run()[-1]["summary"]
     done = summary["kinds"]["pair"]
     assert count(done) == pytest.approx(40, abs=16)
-    assert sum(number for bucket, number in done["counts"] if bucket > bucket_of(50_000)) > 5, "queued behind the first"
+    assert sum(number for bucket, number in done["counts"] if bucket > bucket_of(50_000)) > 5, (
+        "queued behind the first"
+    )
 
 
 def test_histograms_are_those_that_python_reads(pair: str) -> None:

@@ -16,11 +16,13 @@ function sysbench.rand.uniform(first, last)
    return first + turn % (last - first + 1)
 end
 function thread_init() con = {query_row = function(_, statement) asked = statement; return member end} end
-"""
+"""  # noqa: E501
 
 
 def thread_of(members: int, tables: int, member: str) -> LuaRuntime:
-    """The Lua state of a thread that is connected to a member, as sysbench has it before the first event."""
+    """The Lua state of a thread that is connected to a member, as sysbench has it before the first
+    event.
+    """
     lua = LuaRuntime(unpack_returned_tuples=True)
     hosts = lua.table_from([f"galera{number}" for number in range(1, members + 1)])
     lua.execute(_SYSBENCH, hosts, tables, member)
@@ -37,10 +39,15 @@ def tables_of(members: int, tables: int, member: str) -> list[int]:
 
 
 def test_of_three_members_the_second_has_every_third_table_from_the_second_on() -> None:
-    assert set(tables_of(3, 8, "galera2")) == {2, 5, 8} and set(tables_of(3, 8, "galera3")) == {3, 6}
+    assert set(tables_of(3, 8, "galera2")) == {2, 5, 8} and set(tables_of(3, 8, "galera3")) == {
+        3,
+        6,
+    }
 
 
-@given(st.integers(1, 9).flatmap(lambda members: st.tuples(st.just(members), st.integers(members, 30))))
+@given(
+    st.integers(1, 9).flatmap(lambda members: st.tuples(st.just(members), st.integers(members, 30)))
+)
 def test_no_table_is_drawn_at_two_members_and_none_is_left_out(sizes: tuple[int, int]) -> None:
     members, tables = sizes
     drawn = [set(tables_of(members, tables, f"galera{number}")) for number in range(1, members + 1)]

@@ -19,7 +19,9 @@ def slow(statement: str) -> list[Any]:
 def created(script: str, **options: Any) -> list[str]:
     """The statements of the command that makes the data."""
     server = Server()
-    state = State(server, {"threads": 1, **{name: str(value) for name, value in options.items()}}, [])
+    state = State(
+        server, {"threads": 1, **{name: str(value) for name, value in options.items()}}, []
+    )
     state.run(script)
     assert state.lua.eval("sysbench.cmdline.commands.create[1]()")
     return server.sent
@@ -31,15 +33,25 @@ def test_batches_have_their_rows_and_tables_their_indexes() -> None:
     Load("ingest/load.lua", server, threads=3, **options).run()
     assert {text.split()[2] for text in server.sent} == {"ingest_1", "ingest_2"}
     row = r"\(\d+,\d{16},'tag-\d+',0\.\d{9},'[0-9a-z]{5}'\)"
-    assert all(re.fullmatch(rf"INSERT INTO \S+ \([a-z_, ]+\) VALUES {row},{row},{row}", text) for text in server.sent)
+    assert all(
+        re.fullmatch(rf"INSERT INTO \S+ \([a-z_, ]+\) VALUES {row},{row},{row}", text)
+        for text in server.sent
+    )
     tables = created("ingest/load.lua", **options)
-    assert [text.split()[2] for text in tables] == ["ingest_1", "ingest_2"] and tables[0].count(", KEY ") == 2
+    assert [text.split()[2] for text in tables] == ["ingest_1", "ingest_2"] and tables[0].count(
+        ", KEY "
+    ) == 2
 
 
 def test_the_table_of_the_accompanying_load_is_filled_to_the_last_row() -> None:
     sent = created("ddl/load.lua", load_rows=2500)
     filled = "".join(sent[1:])
-    assert len(sent) == 4 and "(2500,2500," in filled and "(2501," not in filled and filled.count("(1,1,") == 1
+    assert (
+        len(sent) == 4
+        and "(2500,2500," in filled
+        and "(2501," not in filled
+        and filled.count("(1,1,") == 1
+    )
 
 
 def test_a_command_that_fails_prints_the_error() -> None:
@@ -59,17 +71,38 @@ def test_definitions_follow_one_another_and_leave_no_table() -> None:
         return [["ddl_t0_7"]] if statement.startswith("SHOW") else []
 
     server = Server(answer)
-    Load("ddl/load.lua", server, threads=1, tables_per_thread=2, table_rows=1, alter="on", load_rows=1, seconds=1).run()
+    Load(
+        "ddl/load.lua",
+        server,
+        threads=1,
+        tables_per_thread=2,
+        table_rows=1,
+        alter="on",
+        load_rows=1,
+        seconds=1,
+    ).run()
     first = [
         "SHOW TABLES LIKE",
-        *("DROP TABLE ddl_t0_7", "CREATE TABLE ddl_t0_0", "INSERT INTO ddl_t0_0", "CREATE TABLE ddl_t0_1"),
-        *("INSERT INTO ddl_t0_1", "ALTER TABLE ddl_t0_0", "ALTER TABLE ddl_t0_0", "ALTER TABLE ddl_t0_1"),
+        *(
+            "DROP TABLE ddl_t0_7",
+            "CREATE TABLE ddl_t0_0",
+            "INSERT INTO ddl_t0_0",
+            "CREATE TABLE ddl_t0_1",
+        ),
+        *(
+            "INSERT INTO ddl_t0_1",
+            "ALTER TABLE ddl_t0_0",
+            "ALTER TABLE ddl_t0_0",
+            "ALTER TABLE ddl_t0_1",
+        ),
         *("ALTER TABLE ddl_t0_1", "DROP TABLE ddl_t0_0", "DROP TABLE ddl_t0_1"),
     ]
     assert [" ".join(text.split()[:3]) for text in server.sent[: len(first)]] == first
     assert server.sent[0] == r"SHOW TABLES LIKE 'ddl\_t0\_%'" and server.closed == 1
     there = [text.split()[2] for text in server.sent if text.startswith("CREATE")]
-    dropped = [text.split()[2] for text in server.sent if text.startswith("DROP") and "_7" not in text]
+    dropped = [
+        text.split()[2] for text in server.sent if text.startswith("DROP") and "_7" not in text
+    ]
     assert sorted(there) == sorted(dropped)
 
 
@@ -90,7 +123,9 @@ def test_the_accompanying_load_reads_and_writes_by_turns() -> None:
         "read",
         "write",
     }
-    assert summary["reads"] - summary["writes"] in (1, 2), "each thread begins with a SHOW or a read"
+    assert summary["reads"] - summary["writes"] in (1, 2), (
+        "each thread begins with a SHOW or a read"
+    )
     assert all("WHERE id = " in text for text in server.sent if text.startswith("UPDATE"))
 
 
@@ -99,7 +134,9 @@ def test_a_storm_connects_and_disconnects_each_time() -> None:
     summary = Load("connection_storm/load.lua", server, query="SELECT 1").run()[-1]["summary"]
     done = sum(count for _, count in summary["kinds"]["connect"]["counts"])
     assert summary["reads"] == done == len(server.sent) > 0
-    assert summary["connections"] == server.connected == server.closed == done + 2, "and one of each thread before"
+    assert summary["connections"] == server.connected == server.closed == done + 2, (
+        "and one of each thread before"
+    )
 
 
 @pytest.fixture
@@ -112,7 +149,9 @@ def own_units() -> str:
     return Statements(text=text).scripts()["statements/units.lua"]
 
 
-def test_own_statements_are_drawn_by_weight_and_filled_in(own_units: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_statements_are_drawn_by_weight_and_filled_in(
+    own_units: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(State, "run", _with_units(State.run, own_units))
     server = Server(slow)
     summary = Load("statements/load.lua", server, threads=2).run()[-1]["summary"]
@@ -120,9 +159,16 @@ def test_own_statements_are_drawn_by_weight_and_filled_in(own_units: str, monkey
     inserts = [text for text in server.sent if text.startswith("INSERT")]
     assert 0.8 <= len(reads) / (len(reads) + len(inserts)) <= 0.97
     assert {text.removeprefix("SELECT ") for text in reads} == set("12345")
-    assert all(re.fullmatch(r"INSERT INTO t VALUES \('[a-z0-9]{4}', 'é\"\\\\', [12]\)", text) for text in inserts)
+    assert all(
+        re.fullmatch(r"INSERT INTO t VALUES \('[a-z0-9]{4}', 'é\"\\\\', [12]\)", text)
+        for text in inserts
+    )
     assert len(inserts) == server.sent.count("BEGIN") == server.sent.count("COMMIT")
-    assert (summary["reads"], summary["writes"], summary["others"]) == (len(reads), len(inserts), 2 * len(inserts))
+    assert (summary["reads"], summary["writes"], summary["others"]) == (
+        len(reads),
+        len(inserts),
+        2 * len(inserts),
+    )
     assert set(summary["kinds"]) == {"1_select", "b"}
 
 
@@ -130,7 +176,10 @@ def _with_units(run: Any, units: str) -> Any:
     """A state finds the module that is made from the user's file."""
 
     def wrapped(state: State, script: str) -> Any:
-        state.lua.execute("local text = ...; package.preload['statements.units'] = assert(loadstring(text))", units)
+        state.lua.execute(
+            "local text = ...; package.preload['statements.units'] = assert(loadstring(text))",
+            units,
+        )
         return run(state, script)
 
     return wrapped

@@ -39,8 +39,12 @@ def test_the_two_constants_of_last_names_lie_as_far_apart_as_they_must(tpcc: Any
     assert 0 <= tpcc.C_CUSTOMER <= 1023 and 0 <= tpcc.C_ITEM <= 8191 and tpcc.DISTRICTS == DISTRICTS
 
 
-@pytest.mark.parametrize(("a", "x", "y", "c"), [(255, 0, 999, 173), (1023, 1, 3000, 259), (8191, 1, 100_000, 7911)])
-def test_nurand_stays_in_its_range_and_is_not_uniform(tpcc: Any, a: int, x: int, y: int, c: int) -> None:
+@pytest.mark.parametrize(
+    ("a", "x", "y", "c"), [(255, 0, 999, 173), (1023, 1, 3000, 259), (8191, 1, 100_000, 7911)]
+)
+def test_nurand_stays_in_its_range_and_is_not_uniform(
+    tpcc: Any, a: int, x: int, y: int, c: int
+) -> None:
     drawn = Counter(tpcc.nurand(a, x, y, c) for _ in range(N))
     assert x <= min(drawn) and max(drawn) <= y
     hottest = sum(count for _, count in drawn.most_common((y - x + 1) // 10))
@@ -54,7 +58,9 @@ def test_nurand_is_the_formula(tpcc: Any) -> None:
 
 
 def test_the_mix_is_no_less_than_required(tpcc: Any) -> None:
-    """Clause 5.2.3: payment 43%, order-status, delivery and stock-level 4% each, new-order the rest."""
+    """Clause 5.2.3: payment 43%, order-status, delivery and stock-level 4% each, new-order the
+    rest.
+    """
     deck = list(tpcc.deck().values())
     shares = {kind: 100 * count / len(deck) for kind, count in Counter(deck).items()}
     assert shares["payment"] >= 43 and shares["new_order"] >= 43
@@ -67,8 +73,12 @@ def test_shares_are_those_of_the_specification(tpcc: Any) -> None:
     remote_payments = sum(tpcc.home_of_payer(2, 5, 3) != (2, 5) for _ in range(N)) / N
     by_name = sum(tpcc.by_last_name() for _ in range(N)) / N
     rolled_back = sum(tpcc.is_rolled_back() for _ in range(N)) / N
-    assert remote_lines == pytest.approx(0.01, abs=0.003) and rolled_back == pytest.approx(0.01, abs=0.003)
-    assert remote_payments == pytest.approx(0.15, abs=0.01) and by_name == pytest.approx(0.60, abs=0.015)
+    assert remote_lines == pytest.approx(0.01, abs=0.003) and rolled_back == pytest.approx(
+        0.01, abs=0.003
+    )
+    assert remote_payments == pytest.approx(0.15, abs=0.01) and by_name == pytest.approx(
+        0.60, abs=0.015
+    )
 
 
 def test_one_warehouse_has_no_other_to_turn_to(tpcc: Any) -> None:
@@ -89,13 +99,17 @@ def test_every_customer_that_is_named_exists(tpcc: Any) -> None:
 
 
 @pytest.mark.parametrize(("count", "position"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
-def test_the_middle_is_the_position_rounded_up(state: State, tpcc: Any, count: int, position: int) -> None:
+def test_the_middle_is_the_position_rounded_up(
+    state: State, tpcc: Any, count: int, position: int
+) -> None:
     assert tpcc.middle(state.lua.table_from(list(range(1, count + 1)))) == position
 
 
 def test_strings(tpcc: Any) -> None:
     texts = [tpcc.letters(14, 24) for _ in range(1000)]
-    assert {len(text) for text in texts} == set(range(14, 25)) and all(text.isalnum() for text in texts)
+    assert {len(text) for text in texts} == set(range(14, 25)) and all(
+        text.isalnum() for text in texts
+    )
     assert len(set(tpcc.letters(5000))) == 62
     assert len(tpcc.digits(16)) == 16 and tpcc.digits(16).isdigit()
     assert len(tpcc.zip_code()) == 9 and tpcc.zip_code().endswith("11111")

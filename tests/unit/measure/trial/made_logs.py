@@ -21,8 +21,13 @@ def line(*fields: object) -> str:
 
 
 def write(
-    op: int, due: float, took: float | None = 4, outcome: str = "acked", stream: str = "pooled", code: str = "-",
-) -> list[str]:  # fmt: skip
+    op: int,
+    due: float,
+    took: float | None = 4,
+    outcome: str = "acked",
+    stream: str = "pooled",
+    code: str = "-",
+) -> list[str]:
     """An intent and its outcome, sent 1 ms late; ``took`` None: no outcome."""
     due_us = round(due * 1000)
     intent = line("i", op, stream, due_us)
@@ -37,18 +42,32 @@ def read(
 ) -> str:  # fmt: skip
     """A read that is sent 1 ms late and takes 3 ms."""
     due_us = round(due * 1000)
-    return line("r", stream, due_us, due_us + 1000, due_us + 3000, outcome, code, node, 40, stale, backwards)
+    return line(
+        "r", stream, due_us, due_us + 1000, due_us + 3000, outcome, code, node, 40, stale, backwards
+    )
 
 
 def seen(
-    node: str, t: float, read_only: int | None = 0, role: str | None = None, row_at: float | None = None,
-    view: int | None = None, state: str | None = None, error: str | None = None,
-) -> str:  # fmt: skip
+    node: str,
+    t: float,
+    read_only: int | None = 0,
+    role: str | None = None,
+    row_at: float | None = None,
+    view: int | None = None,
+    state: str | None = None,
+    error: str | None = None,
+) -> str:
     """An observer's answer; ``row_at``: when its newest row was written, ms."""
     answer = {
-        "read_only": read_only, "role": role, "state": state, "view": view, "gtid": None, "last_op": None,
-        "last_at_us": None if row_at is None else round(row_at * 1000), "error": error,
-    }  # fmt: skip
+        "read_only": read_only,
+        "role": role,
+        "state": state,
+        "view": view,
+        "gtid": None,
+        "last_op": None,
+        "last_at_us": None if row_at is None else round(row_at * 1000),
+        "error": error,
+    }
     return line("s", node, round(t * 1000), json.dumps(answer))
 
 
@@ -58,7 +77,9 @@ def log_of(lines: Iterable[str], **rates: int) -> ProberLog:
 
 
 def steady(begin: float, end: float, first_op: int = 1, took: float = 4, **given: Any) -> list[str]:
-    """Acknowledged writes each 10 ms on pooled connections, due from ``begin`` to before ``end``."""
+    """Acknowledged writes each 10 ms on pooled connections, due from ``begin`` to before
+    ``end``.
+    """
     dues = range(round(begin), round(end), 10)
     return [each for op, due in enumerate(dues, first_op) for each in write(op, due, took, **given)]
 
@@ -66,7 +87,8 @@ def steady(begin: float, end: float, first_op: int = 1, took: float = 4, **given
 def compact(by_host: Mapping[str, Iterable[int]], more: Mapping[int, int] | None = None) -> str:
     """A node's rows as the client reads them: ranges by host."""
     hosts = {
-        host: [f"{low}-{high}" if low < high else f"{low}" for low, high in _runs(ops)] for host, ops in by_host.items()
+        host: [f"{low}-{high}" if low < high else f"{low}" for low, high in _runs(ops)]
+        for host, ops in by_host.items()
     }
     return json.dumps({"hosts": hosts, "more_than_once": more or {}})
 

@@ -1,4 +1,6 @@
-"""Servers that fail, lie and come back as a test wants, and the failover prober's streams on them."""
+"""Servers that fail, lie and come back as a test wants, and the failover prober's streams on
+them.
+"""
 
 import importlib
 import itertools
@@ -30,7 +32,10 @@ def _load() -> ModuleType:
 
 prober = _load()
 links, observers, streams = prober.links, prober.observers, prober.streams
-NEWEST = (("read_only", "gtid", "last_op", "last_at_us"), [(0, "a:1-5,\nb:7", 17, Decimal("1700000000123456"))])
+NEWEST = (
+    ("read_only", "gtid", "last_op", "last_at_us"),
+    [(0, "a:1-5,\nb:7", 17, Decimal("1700000000123456"))],
+)
 """What a server answers that is asked for its newest row."""
 
 
@@ -50,7 +55,9 @@ def wait_in_vain(deadline_s: float) -> None:
 
 @dataclass
 class FakeServer:
-    """One server. ``fails``: beginning of a statement (or ``connect``, ``greeting``) → error code or ``hang``."""
+    """One server. ``fails``: beginning of a statement (or ``connect``, ``greeting``) → error code
+    or ``hang``.
+    """
 
     name: str
     fails: dict[str, int | str] = field(default_factory=dict)
@@ -61,7 +68,9 @@ class FakeServer:
     statements: list[str] = field(default_factory=list)
     connections: int = 0
     opened: int = 0
-    answers: dict[str, tuple[tuple[str, ...], Sequence[Sequence[Any]]]] = field(default_factory=dict)
+    answers: dict[str, tuple[tuple[str, ...], Sequence[Sequence[Any]]]] = field(
+        default_factory=dict
+    )
     """Beginning of a statement → column names and rows."""
     version: str = "8.0.40"
 
@@ -173,7 +182,9 @@ class Manual:
 class Rig:
     """Streams on fake servers whose slots are sent one at a time."""
 
-    def __init__(self, servers: FakeServers, write: Sequence[str], read: Sequence[str] = (), **changed: Any) -> None:
+    def __init__(
+        self, servers: FakeServers, write: Sequence[str], read: Sequence[str] = (), **changed: Any
+    ) -> None:
         self.servers, self.lines, self.clock = servers, list[list[str]](), Manual()
         self.memory = streams.Memory()
         values = {"timeout_s": 0.05, "transaction": False, "opening_s": 0.0, **changed}
@@ -185,12 +196,15 @@ class Rig:
         routes["reader"] = streams.Route([streams.Entry(name, 3307) for name in read], in_turn=True)
         who = {"user": "sbtest", "password": "", "database": "sbtest"}
         self.connections = {
-            name: streams.Connections(name, who, route, self.addresses, self.shared, name != "writer")
+            name: streams.Connections(
+                name, who, route, self.addresses, self.shared, name != "writer"
+            )
             for name, route in routes.items()
         }
         ops, draw = itertools.count(1), random.Random(7)
         self.sources = {
-            name: streams.Writes(name, self.connections[name], self.shared, ops) for name in ("pooled", "fresh")
+            name: streams.Writes(name, self.connections[name], self.shared, ops)
+            for name in ("pooled", "fresh")
         }
         for name in ("writer", "reader"):
             self.sources[name] = streams.Reads(name, self.connections[name], self.shared, draw)
@@ -199,7 +213,9 @@ class Rig:
         self.lines.append([str(each) for each in fields])
 
     def send(self, name: str, times: int = 1) -> list[str]:
-        """Sends slots of a stream one after the other, 1 ms apart; the last outcome line without its kind."""
+        """Sends slots of a stream one after the other, 1 ms apart; the last outcome line without
+        its kind.
+        """
         for _ in range(times):
             self.clock.now += 1000
             self.sources[name].slot(self.clock.now)()

@@ -27,12 +27,18 @@ def lines(*samples: dict[str, Any], began_s: float = PROBE_BEGAN_S) -> list[byte
 
 def galera(node: str, t_s: float, queue: int, paused_ms: float) -> dict[str, Any]:
     """A sample of a member of a Galera cluster."""
-    status = {"wsrep_local_recv_queue": queue, "wsrep_flow_control_paused_ns": paused_ms * 1e6, "Questions": 7}
+    status = {
+        "wsrep_local_recv_queue": queue,
+        "wsrep_flow_control_paused_ns": paused_ms * 1e6,
+        "Questions": 7,
+    }
     return {"node": node, "slot": round(t_s), "t_s": t_s, "status": status}
 
 
 def test_times_are_those_of_the_probe() -> None:
-    found = cluster_samples(lines(galera("g1", 2.0, 5, 100), began_s=PROBE_BEGAN_S + 3), PROBE_BEGAN_S)
+    found = cluster_samples(
+        lines(galera("g1", 2.0, 5, 100), began_s=PROBE_BEGAN_S + 3), PROBE_BEGAN_S
+    )
     ((sample,),) = found.values()
     assert (sample.at_us, sample.queue, sample.paused_ns) == (5e6, 5, 1e8)
 
@@ -48,7 +54,12 @@ def test_what_is_no_sample_of_a_cluster_is_left_out() -> None:
     missed = {"node": "g1", "slot": 2, "t_s": None, "status": None, "reason": "missed"}
     single = {"node": "mysql1", "t_s": 1.0, "status": {"Questions": 1}}
     host: dict[str, Any] = {"node": None, "slot": 1, "t_s": 1.0, "host": {}}
-    assert cluster_samples([*lines(missed, single, host), b'{"node": "g1", "sta', b"Killed"], PROBE_BEGAN_S) == {}
+    assert (
+        cluster_samples(
+            [*lines(missed, single, host), b'{"node": "g1", "sta', b"Killed"], PROBE_BEGAN_S
+        )
+        == {}
+    )
     assert queue_max({}, 0, 1) is None and paused_percent({}, 0, 1) is None
 
 
@@ -71,13 +82,17 @@ def test_a_node_that_restarted_or_was_not_there_all_the_time_says_nothing() -> N
     assert paused_percent(samples, 1e6, 2e6) == 10.0, "before its restart the first one counts, too"
 
 
-@given(st.lists(st.floats(0, 1000), min_size=3, max_size=20), st.integers(0, 10), st.integers(1, 10))
+@given(
+    st.lists(st.floats(0, 1000), min_size=3, max_size=20), st.integers(0, 10), st.integers(1, 10)
+)
 def test_a_share_is_one(steps_ms: list[float], since_s: int, length_s: int) -> None:
     total, seen = 0.0, []
     for second, step in enumerate([0.0, *steps_ms]):
         total += step
         seen.append(galera("g1", second, 0, total))
-    found = paused_percent(cluster_samples(lines(*seen), PROBE_BEGAN_S), 1e6 * since_s, 1e6 * (since_s + length_s))
+    found = paused_percent(
+        cluster_samples(lines(*seen), PROBE_BEGAN_S), 1e6 * since_s, 1e6 * (since_s + length_s)
+    )
     assert (found is None) == (since_s + length_s > len(steps_ms))
     assert found is None or -0.01 <= found <= 100
 

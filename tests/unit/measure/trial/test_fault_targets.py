@@ -1,4 +1,6 @@
-"""Which nodes a fault hits: the writer is who answers a write through the entry point, whatever was planned."""
+"""Which nodes a fault hits: the writer is who answers a write through the entry point, whatever was
+planned.
+"""
 
 from typing import Any
 
@@ -15,9 +17,12 @@ HAPROXY = EntryPoint("haproxy1", "haproxy1", 3307, 1, "haproxy1:rw")
 def stack(**given: Any) -> FakeStack:
     """A source, two replicas and a proxy that leads to the second replica, which was promoted."""
     members = [
-        server("mysql1"), server("replica1", "replica"), server("replica2", "replica"),
-        server("haproxy1", "proxy", component="haproxy", family=None, topology=None, port=3307), CLIENT,
-    ]  # fmt: skip
+        server("mysql1"),
+        server("replica1", "replica"),
+        server("replica2", "replica"),
+        server("haproxy1", "proxy", component="haproxy", family=None, topology=None, port=3307),
+        CLIENT,
+    ]
     roles: Any = {"mysql1": None, "replica1": "reader", "replica2": "writer"}
     found: dict[str, Any] = {"members": members, "role_of": roles, "entry": HAPROXY}
     return FakeStack(**{**found, "answers": {"SELECT @@hostname": [["replica2"]]}, **given})
@@ -26,7 +31,10 @@ def stack(**given: Any) -> FakeStack:
 def test_the_writer_is_who_takes_a_write_now() -> None:
     made = stack()
     assert writer_now(made, "client1", HAPROXY) == "replica2"
-    assert made.asked[0] == ("haproxy1", "START TRANSACTION"), "one transaction, which no proxy splits"
+    assert made.asked[0] == (
+        "haproxy1",
+        "START TRANSACTION",
+    ), "one transaction, which no proxy splits"
     assert [text.split()[0] for _, text in made.asked] == ["START", "INSERT", "SELECT", "COMMIT"]
 
 
@@ -63,7 +71,9 @@ def test_roles_of_a_moment_ago_hold_while_their_writer_takes_the_write(
         return made.role_of
 
     monkeypatch.setattr(made, "roles", ask)
-    assert chosen_nodes(made, "writer", None, 1, roles) == ["replica2"] and bool(asked) == asked_anew
+    assert (
+        chosen_nodes(made, "writer", None, 1, roles) == ["replica2"] and bool(asked) == asked_anew
+    )
 
 
 def test_no_write_that_gets_through_is_an_error_of_the_environment() -> None:

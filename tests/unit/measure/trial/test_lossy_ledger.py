@@ -1,4 +1,6 @@
-"""A ledger that loses writes on purpose: in each of 1,500 cases every seeded fault is found, and nothing else."""
+"""A ledger that loses writes on purpose: in each of 1,500 cases every seeded fault is found, and
+nothing else.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +38,9 @@ READ_DUE = 10_000 * np.arange(READS)
 
 @dataclass(frozen=True)
 class Case:
-    """What was put into one ledger: masks over the ops, or over reads × ops asked for. Two nodes: db1 is the writer."""
+    """What was put into one ledger: masks over the ops, or over reads × ops asked for. Two nodes:
+    db1 is the writer.
+    """
 
     outcome: Any
     lost: Any
@@ -77,8 +81,22 @@ def cases(count: int = CASES) -> Iterator[Case]:
     recovered = some(outcome == UNKNOWN, 0.5)
     twice, twice_on_reader = some(acked & ~lost, 0.04), some(acked & ~lost_on_reader, 0.04)
     asked = np.ones((count, READS, ASKED), dtype=bool)
-    masks = [outcome, lost, lost_on_reader, phantom, phantom_on_reader, recovered, twice, twice_on_reader]
-    masks += [rng.random(count) < 0.3, some(asked, 0.05), rng.integers(1, 2_000_000, asked.shape), some(asked, 0.02)]
+    masks = [
+        outcome,
+        lost,
+        lost_on_reader,
+        phantom,
+        phantom_on_reader,
+        recovered,
+        twice,
+        twice_on_reader,
+    ]
+    masks += [
+        rng.random(count) < 0.3,
+        some(asked, 0.05),
+        rng.integers(1, 2_000_000, asked.shape),
+        some(asked, 0.02),
+    ]
     return (Case(*each) for each in zip(*masks, strict=True))
 
 
@@ -87,14 +105,32 @@ def log_with(case: Case) -> ProberLog:
     zeros, reads = np.zeros(len(OPS), np.int64), np.zeros(READS, np.int64)
     missing, gone = np.nonzero(case.stale), np.nonzero(case.backwards)
     return ProberLog(
-        began_utc_s=1.0, request={"rates": {}}, observations={}, clock={}, notes=[], ended=True,
+        began_utc_s=1.0,
+        request={"rates": {}},
+        observations={},
+        clock={},
+        notes=[],
+        ended=True,
         writes=WriteColumns(OPS, zeros, DUE, AT + 1000, AT + 3000, case.outcome, zeros, zeros + 1),
         reads=ReadColumns(
-            reads + 2 + np.arange(READS) % 2, READ_DUE, READ_DUE + 1000, READ_DUE + 3000, reads == 0, reads,
-            np.arange(READS) % 2, reads + ASKED, missing[0], OPS[missing[1]], case.ages[missing], gone[0], OPS[gone[1]],
+            reads + 2 + np.arange(READS) % 2,
+            READ_DUE,
+            READ_DUE + 1000,
+            READ_DUE + 3000,
+            reads == 0,
+            reads,
+            np.arange(READS) % 2,
+            reads + ASKED,
+            missing[0],
+            OPS[missing[1]],
+            case.ages[missing],
+            gone[0],
+            OPS[gone[1]],
         ),
-        missed=MissedColumns(EMPTY, EMPTY), codes=("-",), nodes=("db1", "db2"),
-    )  # fmt: skip
+        missed=MissedColumns(EMPTY, EMPTY),
+        codes=("-",),
+        nodes=("db1", "db2"),
+    )
 
 
 def rows_with(has: Any, twice: Any, foreign: bool) -> NodeRows:
@@ -148,10 +184,18 @@ def test_every_stale_read_and_step_backwards_is_found_and_nothing_else() -> None
             judged = stale_reads(log, stream, log.reads.stream == STREAMS.index("writer"))
             assert judged.reads == READS // 2 and judged.stale == missing.any(axis=1).sum()
             assert judged.above_1s == (missing & (ages > 1_000_000)).any(axis=1).sum()
-            ops = [(int(OPS[op]), ages[read, op] / 1000) for read, op in zip(*np.nonzero(missing), strict=True)]
-            assert [(each.op, each.age_ms) for each in judged.examples] == sorted(ops, key=lambda each: -each[1])
+            ops = [
+                (int(OPS[op]), ages[read, op] / 1000)
+                for read, op in zip(*np.nonzero(missing), strict=True)
+            ]
+            assert [(each.op, each.age_ms) for each in judged.examples] == sorted(
+                ops, key=lambda each: -each[1]
+            )
             seeded += judged.stale
-        gone = [(int(OPS[op]), f"db{1 + read % 2}") for read, op in zip(*np.nonzero(case.backwards), strict=True)]
+        gone = [
+            (int(OPS[op]), f"db{1 + read % 2}")
+            for read, op in zip(*np.nonzero(case.backwards), strict=True)
+        ]
         backwards = backwards_reads(log)
         assert backwards.count == case.backwards.any(axis=1).sum()
         assert backwards.examples == tuple(ReadExample(op=op, node=node) for op, node in gone)
@@ -167,15 +211,33 @@ def test_the_way_through_the_text_loses_nothing() -> None:
             for op, outcome in zip(OPS, case.outcome, strict=True)
         ]
         for read, due in enumerate(READ_DUE):
-            stale = ",".join(f"{OPS[op]}:{case.ages[read, op]}" for op in np.flatnonzero(case.stale[read])) or "-"
+            stale = (
+                ",".join(
+                    f"{OPS[op]}:{case.ages[read, op]}" for op in np.flatnonzero(case.stale[read])
+                )
+                or "-"
+            )
             gone = ",".join(str(OPS[op]) for op in np.flatnonzero(case.backwards[read])) or "-"
-            fields = (due, due + 1000, due + 3000, "ok", "-", f"db{1 + read % 2}", ASKED, stale, gone)
+            fields = (
+                due,
+                due + 1000,
+                due + 3000,
+                "ok",
+                "-",
+                f"db{1 + read % 2}",
+                ASKED,
+                stale,
+                gone,
+            )
             lines.append(line("r", ("writer", "reader")[read % 2], *fields))
         direct = ledger_with(case)
         texts = {
-            node: compact({"db1": rows.ops.tolist()}, rows.more_than_once) for node, rows in direct.present.items()
+            node: compact({"db1": rows.ops.tolist()}, rows.more_than_once)
+            for node, rows in direct.present.items()
         }
-        through = Ledger(log_of(lines), {node: rows_of(text) for node, text in texts.items()}, "db1")
+        through = Ledger(
+            log_of(lines), {node: rows_of(text) for node, text in texts.items()}, "db1"
+        )
         assert through.counts() == direct.counts()
 
 

@@ -36,7 +36,9 @@ class Tasks:
 class Loop:
     """Slots of one stream, the first of which was due some time ago, and their lines."""
 
-    def __init__(self, source: Tasks, rate: float, timeout_s: float, ago_s: float = 0.0, for_s: float = 1e6) -> None:
+    def __init__(
+        self, source: Tasks, rate: float, timeout_s: float, ago_s: float = 0.0, for_s: float = 1e6
+    ) -> None:
         self.lines: list[tuple[object, ...]] = []
         self.ending, self.clock = prober.Ending(), prober.Clock()
         line = lambda *fields: self.lines.append(fields)  # noqa: E731
@@ -121,7 +123,9 @@ def test_no_slot_after_the_stop() -> None:
     assert loop.source.due == [] and loop.lines == []
 
 
-def test_without_another_thread_slots_wait_for_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_another_thread_slots_wait_for_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = Tasks()
     loop = Loop(source, 100, 1.0, for_s=0.1)
     begin, allowed = prober.begin, iter(range(1 + prober.SPARE))
@@ -134,7 +138,9 @@ def test_without_another_thread_slots_wait_for_those_that_there_are(monkeypatch:
     monkeypatch.setattr(prober, "begin", refuse)
     loop.slots.begin()
     loop.wait(lambda: bool(loop.lines))
-    assert [line[0] for line in loop.lines] == ["n"] and "4 threads: can't start" in str(loop.lines[0][2])
+    assert [line[0] for line in loop.lines] == ["n"] and "4 threads: can't start" in str(
+        loop.lines[0][2]
+    )
     loop.wait(lambda: len(source.due) == 4)
     source.permits.release(10)
     loop.wait(lambda: not loop.slots.workers)
@@ -153,7 +159,9 @@ def test_lines_are_written_in_batches_and_the_last_one_is_last() -> None:
     lines.line("c", "late", 1)
     time.sleep(2 * prober.FLUSH_S)
     everything = b"".join(written).decode().splitlines()
-    assert everything == [f"c\tx\t{number}" for number in range(1000)] + ["e\t7"] and len(written) <= 3
+    assert (
+        everything == [f"c\tx\t{number}" for number in range(1000)] + ["e\t7"] and len(written) <= 3
+    )
 
 
 def test_it_ends_when_nobody_reads() -> None:
@@ -197,7 +205,9 @@ class Input:
 LINES = {
     "i": r"\d+\t(pooled|fresh)\t\d+",
     "o": r"\d+\t\d+\t\d+\t(acked|failed|unknown)\t\S+\t[1-9]\d*",
-    "r": r"(writer|reader)\t\d+\t\d+\t\d+\t(ok|failed)\t\S+\t\S+\t\d+\t(-|\d+:\d+(,\d+:\d+)*)\t(-|\d+(,\d+)*)",
+    "r": (
+        r"(writer|reader)\t\d+\t\d+\t\d+\t(ok|failed)\t\S+\t\S+\t\d+\t(-|\d+:\d+(,\d+:\d+)*)\t(-|\d+(,\d+)*)"
+    ),
     "m": r"(pooled|fresh|writer|reader)\t\d+",
     "s": r"[^\t]+\t\d+\t\{[^\t]*\}",
     "w": r"[^\t]+\t\d+\t\{[^\t]*\}",
@@ -248,11 +258,22 @@ class Trial:
 def request(option_file: str, **changed: Any) -> dict[str, Any]:
     entry = {"node": "a", "address": "a", "port": 3306}
     return {
-        "schema": "sbtest", "user_file": option_file, "root_file": option_file, "seconds_limit": 60, "timeout_s": 2.0,
-        "rates": {"pooled": 200, "fresh": 50, "writer": 200, "reader": 200}, "write": [entry], "read": [entry],
-        "observe": [{**entry, "topology": "single", "family": "mariadb"}], "observe_interval_s": 0.02,
-        "transaction": False, "opening_s": 0.0, "seed": 7, "first_op": 1000, **changed,
-    }  # fmt: skip
+        "schema": "sbtest",
+        "user_file": option_file,
+        "root_file": option_file,
+        "seconds_limit": 60,
+        "timeout_s": 2.0,
+        "rates": {"pooled": 200, "fresh": 50, "writer": 200, "reader": 200},
+        "write": [entry],
+        "read": [entry],
+        "observe": [{**entry, "topology": "single", "family": "mariadb"}],
+        "observe_interval_s": 0.02,
+        "transaction": False,
+        "opening_s": 0.0,
+        "seed": 7,
+        "first_op": 1000,
+        **changed,
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -290,7 +311,9 @@ def test_a_whole_probe(servers: FakeServers, tmp_path: Path) -> None:
     trial.input.give("clock after\n", "stop\n")
     lines = trial.end()
     tokens = [line.split("\t")[1:] for line in lines if line[0] == "c"]
-    assert [token for token, _ in tokens] == ["before", "after"] and int(tokens[0][1]) < int(tokens[1][1])
+    assert [token for token, _ in tokens] == ["before", "after"] and int(tokens[0][1]) < int(
+        tokens[1][1]
+    )
     assert [line.split("\t")[2] for line in lines if line[0] == "n"] == [
         "not understood: nonsense 1 2", "a is now at b", "not understood: address nobody b",
     ]  # fmt: skip
@@ -306,10 +329,15 @@ def test_slots_of_the_streams_are_spread(servers: FakeServers, tmp_path: Path) -
     trial = Trial(tmp_path, rates=rates, observe=[], seconds_limit=0.1)
     fields = [line.split("\t") for line in trial.end()]
     first: dict[str, int] = {}
-    for due, stream in sorted((int(each[3 if each[0] == "i" else 2]), each[2 if each[0] == "i" else 1])
-                              for each in fields if each[0] in "ir"):  # fmt: skip
+    for due, stream in sorted(
+        (int(each[3 if each[0] == "i" else 2]), each[2 if each[0] == "i" else 1])
+        for each in fields
+        if each[0] in "ir"
+    ):
         first.setdefault(stream, due)
-    assert {due % 10_000 // 2500 for due in first.values()} and len({due % 10_000 for due in first.values()}) == 4
+    assert {due % 10_000 // 2500 for due in first.values()} and len(
+        {due % 10_000 for due in first.values()}
+    ) == 4
     counts = {name: sum(each[0] in "ir" and name in each for each in fields) for name in rates}
     assert counts == {"pooled": 10, "fresh": 2, "writer": 10, "reader": 10}, "it ends at its limit"
 
@@ -328,11 +356,15 @@ def test_it_waits_for_what_is_in_flight_and_then_ends(servers: FakeServers, tmp_
     trial.input.give("stop\n")
     lines = trial.end()
     intents, outcomes = ([line for line in lines if line[0] == kind] for kind in "io")
-    assert len(intents) == len(outcomes) >= 5 and all("\tunknown\ttimeout\t" in line for line in outcomes)
+    assert len(intents) == len(outcomes) >= 5 and all(
+        "\tunknown\ttimeout\t" in line for line in outcomes
+    )
 
 
 @pytest.mark.parametrize("how", ["input", "term"])
-def test_it_ends_at_once_when_nobody_is_there_any_more(servers: FakeServers, tmp_path: Path, how: str) -> None:
+def test_it_ends_at_once_when_nobody_is_there_any_more(
+    servers: FakeServers, tmp_path: Path, how: str
+) -> None:
     (a,) = servers.add("a")
     a.fails["INSERT"] = "hang"
     trial = Trial(tmp_path, rates={"pooled": 50}, timeout_s=3.0, observe=[])
@@ -340,7 +372,9 @@ def test_it_ends_at_once_when_nobody_is_there_any_more(servers: FakeServers, tmp
     began = time.monotonic()
     trial.input.give(end=True) if how == "input" else trial.ending.end_now()
     lines = trial.end()
-    assert time.monotonic() - began < 2.5 and re.search(r"\d+ slots were still in flight", lines[-2])
+    assert time.monotonic() - began < 2.5 and re.search(
+        r"\d+ slots were still in flight", lines[-2]
+    )
 
 
 def test_the_process_ends_on_term(tmp_path: Path) -> None:
@@ -350,7 +384,9 @@ def test_the_process_ends_on_term(tmp_path: Path) -> None:
     free.close()
     asked = request(str(tmp_path / "app.cnf"), write=[entry], read=[entry], observe=[])
     argv = [sys.executable, str(FOLDER / "prober.py"), json.dumps(asked)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
         lines = [process.stdout.readline()]
         while not lines[-1].startswith("o\t"):

@@ -40,7 +40,8 @@ def test_a_failure_drops_what_was_idle_since_before_it_was_sent(servers: FakeSer
     old, slow = streams.Attempt(0, time.monotonic() + 1), streams.Attempt(0, time.monotonic() + 1)
 
     def work(link: Any) -> None:
-        rig.connections["pooled"].run(slow, lambda other: None)  # idle at 1 s, while another one is in use
+        # Idle at 1 s, while another one is in use.
+        rig.connections["pooled"].run(slow, lambda other: None)
         rig.clock.now, old.sent_us = 2_000_000, 2_000_000
         raise error(2013)
 
@@ -53,7 +54,9 @@ def test_a_failure_drops_what_was_idle_since_before_it_was_sent(servers: FakeSer
     assert a.connections == 1, "a connection that worked after the failure was sent is kept"
 
 
-def test_a_connection_that_nobody_used_for_ten_seconds_is_not_used_again(servers: FakeServers) -> None:
+def test_a_connection_that_nobody_used_for_ten_seconds_is_not_used_again(
+    servers: FakeServers,
+) -> None:
     (a,) = servers.add("a")
     rig = Rig(servers, ["a"])
     rig.send("pooled")
@@ -116,7 +119,9 @@ def test_a_statement_is_sent_once_whatever_becomes_of_it(servers: FakeServers) -
     assert (a.sent("INSERT"), b.sent("INSERT")) == (1, 0)
 
 
-def test_a_time_out_while_connecting_leaves_no_time_for_the_next_entry(servers: FakeServers) -> None:
+def test_a_time_out_while_connecting_leaves_no_time_for_the_next_entry(
+    servers: FakeServers,
+) -> None:
     a, b = servers.add("a", "b")
     a.fails["connect"] = "hang"
     rig = Rig(servers, ["a", "b"])
@@ -129,7 +134,11 @@ def test_a_crowd_of_failures_moves_on_once() -> None:
     at = [route.next() for _ in range(100)]
     assert [route.move_on(position) for position in at] == [True] + [False] * 99
     assert route.entry(route.next()).node == "b"
-    assert route.move_on(route.next()) and route.move_on(route.next()) and route.entry(route.next()).node == "a"
+    assert (
+        route.move_on(route.next())
+        and route.move_on(route.next())
+        and route.entry(route.next()).node == "a"
+    )
     assert not route.move_on(at[0]), "late, from a time before all of them had failed"
 
 
@@ -138,7 +147,9 @@ def test_reads_at_the_writer_follow_the_pooled_stream(servers: FakeServers) -> N
     rig = Rig(servers, ["a", "b"])
     assert rig.node("writer") == "a"
     a.fails |= {"SELECT": 2013, "connect": 2003}
-    assert [rig.node("writer"), rig.node("writer")] == ["-", "-"], "they do not move on by themselves"
+    assert [rig.node("writer"), rig.node("writer")] == ["-", "-"], (
+        "they do not move on by themselves"
+    )
     assert rig.outcome() == ("acked", "-", 2)
     assert rig.node("writer") == "b"
 
@@ -160,7 +171,9 @@ def test_a_crowd_of_reads_past_a_reader_that_is_down_ends_at_the_others() -> Non
 # A pool opens its connections one after the other.
 
 
-def test_a_slot_that_may_not_open_a_connection_waits_for_one_of_the_others(servers: FakeServers) -> None:
+def test_a_slot_that_may_not_open_a_connection_waits_for_one_of_the_others(
+    servers: FakeServers,
+) -> None:
     (server,) = servers.add("a")
     rig = Rig(servers, ["a"], opening_s=60.0, timeout_s=5.0)
     rig.send("pooled")

@@ -1,4 +1,6 @@
-"""The prober's log read into columns: every line of its format, logs that are cut off, and those that are refused."""
+"""The prober's log read into columns: every line of its format, logs that are cut off, and those
+that are refused.
+"""
 
 import time
 from collections.abc import Sequence
@@ -41,17 +43,34 @@ def test_every_kind_of_line_is_read() -> None:
     assert writes.op.tolist() == [1, 2, 3, 4]
     assert [STREAMS[each] for each in writes.stream] == ["pooled", "fresh", "pooled", "pooled"]
     assert writes.due.tolist() == [0, 0, 10_000, 20_000]
-    assert writes.sent.tolist()[:3] == [50, 100, 10_020] and writes.done.tolist()[:3] == [4050, 2_000_100, 11_000]
-    assert writes.outcome.tolist() == [ACKED, UNKNOWN, FAILED, UNKNOWN] and writes.attempts.tolist() == [1, 3, 1, 0]
+    assert writes.sent.tolist()[:3] == [50, 100, 10_020] and writes.done.tolist()[:3] == [
+        4050,
+        2_000_100,
+        11_000,
+    ]
+    assert writes.outcome.tolist() == [
+        ACKED,
+        UNKNOWN,
+        FAILED,
+        UNKNOWN,
+    ] and writes.attempts.tolist() == [1, 3, 1, 0]
     assert [log.codes[each] for each in writes.code] == ["-", "timeout", "1290", NO_OUTCOME]
     assert [STREAMS[each] for each in reads.stream] == ["writer", "reader", "reader"]
-    assert reads.ok.tolist() == [True, True, False] and [log.codes[each] for each in reads.code] == ["-", "-", "2013"]
-    assert [log.nodes[each] for each in reads.node] == ["db1", "db2", "-"] and reads.asked.tolist() == [0, 1, 1]
+    assert reads.ok.tolist() == [True, True, False] and [
+        log.codes[each] for each in reads.code
+    ] == ["-", "-", "2013"]
+    assert [log.nodes[each] for each in reads.node] == [
+        "db1",
+        "db2",
+        "-",
+    ] and reads.asked.tolist() == [0, 1, 1]
     assert reads.stale_read.tolist() == [1, 1] and reads.stale_op.tolist() == [1, 3]
     assert reads.stale_age.tolist() == [5980, 70]
     assert reads.backwards_read.tolist() == [1] and reads.backwards_op.tolist() == [3]
     assert log.missed_by_stream() == {"pooled": 1, "fresh": 0, "writer": 0, "reader": 1}
-    assert [t for t, _ in log.observations["db2"]] == [1000] and log.observations["db2"][0][1]["last_at_us"] == 7000
+    assert [t for t, _ in log.observations["db2"]] == [1000] and log.observations["db2"][0][1][
+        "last_at_us"
+    ] == 7000
     assert log.clock == {"t0": 25_000} and log.ended
     assert log.notes == [(26_000, "address\tof db1 is now 172.18.0.9")]
 
@@ -63,7 +82,13 @@ def test_an_intent_without_an_outcome_is_unknown_and_was_never_done() -> None:
 
 def test_an_empty_trial_has_empty_columns() -> None:
     log = log_of([])
-    assert len(log.writes.op) == len(log.reads.due) == len(log.acks("pooled")) == len(log.lateness_ms()) == 0
+    assert (
+        len(log.writes.op)
+        == len(log.reads.due)
+        == len(log.acks("pooled"))
+        == len(log.lateness_ms())
+        == 0
+    )
     assert not log.ended and log.errors(0, 1)["during"] == {"writes": {}, "reads": {}}
 
 
@@ -81,16 +106,36 @@ def test_without_line_ends_a_last_line_counts_if_it_is_whole() -> None:
 
 
 BAD = [
-    "", "x\t1", "i\t5\tpooled", "i\t5\tpooled\t1\t2", "i\tfive\tpooled\t1", "i\t5\twriter\t1", "io\t5\tpooled\t1",
-    "o\t4\t1\t2\tlost\t-\t1", "o\t4\t1\t2\tacked\t-", f"o\t4\t{2**64}\t2\tacked\t-\t1", "m\tpoled\t1", "c\t1",
-    "r\tpooled\t1\t2\t3\tok\t-\tdb1\t0\t-\t-", "r\twriter\t1\t2\t3\tok\t-\tdb1\t0\t1\t-",
-    "r\twriter\t1\t2\t3\tok\t-\tdb1\t0\t-\t1:2", "r\twriter\t1\t2\t3\tacked\t-\tdb1\t0\t-\t-",
-    "s\tdb1\t1\t{", "s\tdb1\t1\t[]", "n\tx\ttext", "n\t5", "e", "e\tend", header(),
-]  # fmt: skip
+    "",
+    "x\t1",
+    "i\t5\tpooled",
+    "i\t5\tpooled\t1\t2",
+    "i\tfive\tpooled\t1",
+    "i\t5\twriter\t1",
+    "io\t5\tpooled\t1",
+    "o\t4\t1\t2\tlost\t-\t1",
+    "o\t4\t1\t2\tacked\t-",
+    f"o\t4\t{2**64}\t2\tacked\t-\t1",
+    "m\tpoled\t1",
+    "c\t1",
+    "r\tpooled\t1\t2\t3\tok\t-\tdb1\t0\t-\t-",
+    "r\twriter\t1\t2\t3\tok\t-\tdb1\t0\t1\t-",
+    "r\twriter\t1\t2\t3\tok\t-\tdb1\t0\t-\t1:2",
+    "r\twriter\t1\t2\t3\tacked\t-\tdb1\t0\t-\t-",
+    "s\tdb1\t1\t{",
+    "s\tdb1\t1\t[]",
+    "n\tx\ttext",
+    "n\t5",
+    "e",
+    "e\tend",
+    header(),
+]
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_any_other_malformed_line_is_refused_with_its_number(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_malformed_line_is_refused_with_its_number(
+    bad: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for chunk in (3, 10_000):
         monkeypatch.setattr(prober_log, "_CHUNK", chunk)
         for before in (0, 1, 7, len(EVERY_KIND) - 1):
@@ -145,16 +190,23 @@ def test_acknowledgements_are_sorted_however_they_came() -> None:
 
 def test_lateness_is_that_of_the_probe() -> None:
     log = log_of([*write(1, 0), *write(2, 10, took=None), read(20), read(30)])
-    assert log.lateness_ms().tolist() == [1, 1, 1] and log.lateness_ms(until_us=30_000).tolist() == [1, 1]
+    assert log.lateness_ms().tolist() == [1, 1, 1] and log.lateness_ms(
+        until_us=30_000
+    ).tolist() == [1, 1]
 
 
 def test_an_error_belongs_to_the_phase_that_its_slot_overlaps() -> None:
     """Phases: before 100 ms, to 200 ms, after."""
     lines = [
-        *write(1, 80, 10, "failed", code="1213"), *write(2, 95, 10, "unknown", code="2013"), *write(3, 110),
-        *write(4, 150, 2000, "unknown", code="timeout"), *write(5, 200, 10, "failed", code="1290"),
-        *write(6, 10, took=None), read(90, outcome="failed", code="2003"), read(196, outcome="failed", code="2003"),
-    ]  # fmt: skip
+        *write(1, 80, 10, "failed", code="1213"),
+        *write(2, 95, 10, "unknown", code="2013"),
+        *write(3, 110),
+        *write(4, 150, 2000, "unknown", code="timeout"),
+        *write(5, 200, 10, "failed", code="1290"),
+        *write(6, 10, took=None),
+        read(90, outcome="failed", code="2003"),
+        read(196, outcome="failed", code="2003"),
+    ]
     assert log_of(lines).errors(100_000, 200_000) == {
         "before": {"writes": {"1213": 1}, "reads": {"2003": 1}},
         "during": {"writes": {"2013": 1, "timeout": 1, NO_OUTCOME: 1}, "reads": {"2003": 1}},
@@ -164,12 +216,21 @@ def test_an_error_belongs_to_the_phase_that_its_slot_overlaps() -> None:
 
 def test_slots_stand_a_delta_apart() -> None:
     assert log_of([]).delta_us("pooled") == 10_000 and log_of([]).delta_us("fresh") == 50_000
-    assert log_of([], pooled=50).delta_us("pooled") == 20_000 and log_of([], pooled=50).delta_us("fresh") is None
+    assert (
+        log_of([], pooled=50).delta_us("pooled") == 20_000
+        and log_of([], pooled=50).delta_us("fresh") is None
+    )
 
 
 def test_the_time_to_read_a_log_grows_as_its_lines_do() -> None:
-    """A million lines take about 2 s of one core; a twentieth of them here; no limit in s holds everywhere."""
-    some = [*steady(0, 160_000), *(read(due) for due in range(0, 160_000, 10)), *(seen("db1", t) for t in range(2000))]
+    """A million lines take about 2 s of one core; a twentieth of them here; no limit in s holds
+    everywhere.
+    """
+    some = [
+        *steady(0, 160_000),
+        *(read(due) for due in range(0, 160_000, 10)),
+        *(seen("db1", t) for t in range(2000)),
+    ]
     _, few_s = timed([header(), *some[:5_000]])
     log, many_s = timed([header(), *some[:50_000]])
     assert many_s < 30 * few_s, f"ten times the lines took {many_s / few_s:.0f} times as long"

@@ -49,10 +49,18 @@ class TwoPorts(FakeStack):
 def test_a_probe_goes_through_the_proxy_or_knows_every_server(
     entry: str, nodes: Sequence[Any], write: list[tuple[str, int]], read: list[tuple[str, int]]
 ) -> None:
-    members = [server("mysql1"), server("replica1", "replica"), server("other1", group_index=2), CLIENT, *nodes]
+    members = [
+        server("mysql1"),
+        server("replica1", "replica"),
+        server("other1", group_index=2),
+        CLIENT,
+        *nodes,
+    ]
     roles: Any = {"mysql1": "writer", "replica1": "reader", "other1": "reader"}
     asked = request(rates=ProberRates(pooled=50), timeout_s=1.0, transaction=True)
-    plan = prober_plan(TwoPorts(), EntryPoint(entry, entry, 3307, 1, entry), members, roles, asked, 3)
+    plan = prober_plan(
+        TwoPorts(), EntryPoint(entry, entry, 3307, 1, entry), members, roles, asked, 3
+    )
     assert (list(plan.write), list(plan.read)) == (write, read)
     assert [node.name for node in plan.observe] == ["mysql1", "replica1"]
     assert (plan.schema, plan.rates.pooled, plan.timeout_s, plan.seed) == ("sandbox", 50, 1.0, 3)
@@ -70,7 +78,9 @@ def test_in_a_cluster_of_writers_the_others_are_read() -> None:
 
 def test_behind_a_proxy_without_a_port_for_reads_the_others_are_read_too() -> None:
     members = [server(f"galera{number}", topology="galera") for number in (1, 2, 3)]
-    proxysql = server("proxysql1", "proxy", component="proxysql", family=None, topology=None, port=6033)
+    proxysql = server(
+        "proxysql1", "proxy", component="proxysql", family=None, topology=None, port=6033
+    )
     entry = EntryPoint("proxysql1", "proxysql1", 6033, 1, "proxysql1")
     roles: Any = dict.fromkeys(("galera1", "galera2", "galera3"), "writer")
     plan = prober_plan(TwoPorts(), entry, [*members, proxysql, CLIENT], roles, request(), 1)

@@ -1,4 +1,6 @@
-"""The prober as the runner sees it: its request, its lines as they arrive, its clock, new addresses, its end."""
+"""The prober as the runner sees it: its request, its lines as they arrive, its clock, new
+addresses, its end.
+"""
 
 import configparser
 import importlib
@@ -16,7 +18,14 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError
 from sandbox.measure.trial import prober as module
-from sandbox.measure.trial.prober import ClockOffset, Prober, ProberPlan, ProberRates, addresses_of, prober_files
+from sandbox.measure.trial.prober import (
+    ClockOffset,
+    Prober,
+    ProberPlan,
+    ProberRates,
+    addresses_of,
+    prober_files,
+)
 from sandbox.stack.protocol import Stream
 from unit.fake_stack import FakeStack, server
 from unit.measure.trial.trial_world import FakeControl
@@ -71,7 +80,10 @@ class ProbedStack(FakeStack):
     def __init__(self, stream: ScriptedStream | None = None) -> None:
         super().__init__()
         self.members = [server("mysql1"), server("replica1", "replica"), ROUTER, *self.members[2:]]
-        self.controls = {node.name: FakeControl(node.name, f"172.18.0.{i}") for i, node in enumerate(self.members, 2)}
+        self.controls = {
+            node.name: FakeControl(node.name, f"172.18.0.{i}")
+            for i, node in enumerate(self.members, 2)
+        }
         self.stream_of_prober = stream or ScriptedStream()
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
@@ -107,15 +119,27 @@ def test_the_request_names_addresses_only(tmp_path: Path, stack: ProbedStack) ->
     assert request["write"] == [{"node": "haproxy1", "address": "172.18.0.4", "port": 3307}]
     assert request["read"] == [{"node": "haproxy1", "address": "172.18.0.4", "port": 3308}]
     assert request["observe"][1] == {
-        "node": "replica1", "address": "172.18.0.3", "port": 3306, "topology": "single", "family": "mysql",
-    }  # fmt: skip
+        "node": "replica1",
+        "address": "172.18.0.3",
+        "port": 3306,
+        "topology": "single",
+        "family": "mysql",
+    }
     assert request["rates"] == {"pooled": 50, "fresh": 20, "writer": 100, "reader": 100}
-    assert (request["schema"], request["timeout_s"], request["seed"], request["first_op"]) == ("sandbox", 1.5, 7, 1)
+    assert (request["schema"], request["timeout_s"], request["seed"], request["first_op"]) == (
+        "sandbox",
+        1.5,
+        7,
+        1,
+    )
 
 
 def test_every_module_of_the_probe_is_shipped(tmp_path: Path, stack: ProbedStack) -> None:
     started(tmp_path, stack).close()
-    assert set(stack.shipped) == {path.name for path in IN_CLIENT.glob("prober*.py")} and "prober.py" in stack.shipped
+    assert (
+        set(stack.shipped) == {path.name for path in IN_CLIENT.glob("prober*.py")}
+        and "prober.py" in stack.shipped
+    )
     (argv,) = stack.streamed
     assert argv[0] == "python3" and argv[1].endswith("/prober.py")
 
@@ -128,12 +152,24 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     account = tmp_path / "app.cnf"
     account.write_text("[client]\nuser = sbtest\npassword = x\n")
     prober = _in_client()
-    addresses = {each["node"]: each["address"] for key in ("write", "read", "observe") for each in request[key]}
-    asked = {name for text in prober_files().values() for name in re.findall(r"""request\[["'](\w+)""", text)}
-    assert asked >= {"schema", "rates", "opening_s"} and asked <= set(request), "every key that it takes is there"
+    addresses = {
+        each["node"]: each["address"]
+        for key in ("write", "read", "observe")
+        for each in request[key]
+    }
+    asked = {
+        name
+        for text in prober_files().values()
+        for name in re.findall(r"""request\[["'](\w+)""", text)
+    }
+    assert asked >= {"schema", "rates", "opening_s"} and asked <= set(request), (
+        "every key that it takes is there"
+    )
     given = {name: request[name] for name in ("timeout_s", "transaction", "opening_s")}
     shared = SimpleNamespace(log=lambda *_: None, clock=lambda: 0, memory=None, **given)
-    made = prober.slots_of({**request, "user_file": str(account)}, shared, addresses, prober.Ending(), 0)
+    made = prober.slots_of(
+        {**request, "user_file": str(account)}, shared, addresses, prober.Ending(), 0
+    )
     assert [(slots.source.name, slots.rate) for slots in made] == [
         ("pooled", 100), ("writer", 100), ("reader", 100), ("fresh", 20),
     ]  # fmt: skip
@@ -167,7 +203,9 @@ def test_a_server_outside_the_stack_is_reached_as_the_client_knows_it() -> None:
     assert addresses_of([outside], FakeStack()) == {"external1": "db.example.com"}
 
 
-def test_acknowledged_writes_are_counted_and_every_line_is_kept(tmp_path: Path, stack: ProbedStack) -> None:
+def test_acknowledged_writes_are_counted_and_every_line_is_kept(
+    tmp_path: Path, stack: ProbedStack
+) -> None:
     prober = started(tmp_path, stack)
     lines = [
         "i\t1\tpooled\t0",
@@ -179,7 +217,11 @@ def test_acknowledged_writes_are_counted_and_every_line_is_kept(tmp_path: Path, 
     prober.wait_for_writes(2)
     assert prober.acknowledged == 2 and not prober.ended
     prober.stop()
-    assert (tmp_path / "probe.log").read_text().splitlines()[1:] == [*lines, "o\t4\t1\t2\tacked\t-\t1", "e\t99"]
+    assert (tmp_path / "probe.log").read_text().splitlines()[1:] == [
+        *lines,
+        "o\t4\t1\t2\tacked\t-\t1",
+        "e\t99",
+    ]
 
 
 def test_what_is_no_line_of_its_log_says_why_it_ended(tmp_path: Path, stack: ProbedStack) -> None:
@@ -207,7 +249,9 @@ def test_a_probe_that_says_nothing_has_no_last_words(tmp_path: Path, stack: Prob
 
 def test_a_prober_waits_until_it_is_started(tmp_path: Path, stack: ProbedStack) -> None:
     prober = Prober(stack, "client1", plan())
-    assert not stack.streamed and not prober.is_running and prober.last_words == "it was not started"
+    assert (
+        not stack.streamed and not prober.is_running and prober.last_words == "it was not started"
+    )
     prober.start(tmp_path / "probe.log")
     assert stack.streamed and prober.is_running and prober.last_words == "it printed nothing"
     prober.stop()
@@ -262,7 +306,9 @@ class Answering(ScriptedStream):
             self.add(f"c\t{line.split()[1]}\t{at_us}")
 
 
-def test_the_quickest_question_sets_both_clocks_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quickest_question_sets_both_clocks_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
     stack = ProbedStack(Answering(clock))
@@ -291,7 +337,9 @@ def test_addresses_that_change_are_sent_once(tmp_path: Path, stack: ProbedStack)
     prober = started(tmp_path, stack)
     stack.controls["mysql1"].at = "172.18.0.77"
     stack.controls["replica1"].at = None
-    assert prober.follow_addresses(["replica1", "client1"]) == {}, "none yet, or none of the probe's"
+    assert prober.follow_addresses(["replica1", "client1"]) == {}, (
+        "none yet, or none of the probe's"
+    )
     assert prober.follow_addresses(["mysql1", "replica1"]) == {"mysql1": "172.18.0.77"}
     assert prober.follow_addresses(["mysql1"]) == {}
     assert stack.stream_of_prober.sent == ["address mysql1 172.18.0.77"]
@@ -316,15 +364,24 @@ def test_one_that_does_not_end_is_killed(tmp_path: Path, stack: ProbedStack) -> 
 
 @pytest.mark.parametrize(
     ("write", "places"),
-    [([("mysql1", 3306), ("replica1", 3306)], ["mysql1", "replica1", "replica1"]), ([("haproxy1", 3307)], [None] * 3)],
+    [
+        ([("mysql1", 3306), ("replica1", 3306)], ["mysql1", "replica1", "replica1"]),
+        ([("haproxy1", 3307)], [None] * 3),
+    ],
 )
 def test_where_a_client_that_knows_every_server_writes_now(
     tmp_path: Path, write: list[tuple[str, int]], places: list[str | None]
 ) -> None:
     stack, found = ProbedStack(), list[str | None]()
     prober = started(tmp_path, stack, write=write)
-    for failed, then in ((None, None), ("pooled: mysql1", "replica1"), ("reader: replica1", "mysql1")):
-        stack.stream_of_prober.add(*([f"n\t5\t{failed} failed, next is {then}"] if failed else []), "o\t1\tacked\t9")
+    for failed, then in (
+        (None, None),
+        ("pooled: mysql1", "replica1"),
+        ("reader: replica1", "mysql1"),
+    ):
+        stack.stream_of_prober.add(
+            *([f"n\t5\t{failed} failed, next is {then}"] if failed else []), "o\t1\tacked\t9"
+        )
         prober.wait_for_writes(len(found) + 1)
         found.append(prober.writes_at)
     prober.stop()

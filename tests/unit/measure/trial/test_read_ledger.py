@@ -1,4 +1,6 @@
-"""The ledger of a server as it is read in the client node: every row, as ranges by the node that took it."""
+"""The ledger of a server as it is read in the client node: every row, as ranges by the node that
+took it.
+"""
 
 import io
 import json
@@ -19,7 +21,9 @@ Row = tuple[int, str, int]
 
 
 class Table:
-    """A server with a ledger, and the connection and the cursor to it. ``cut``: group_concat_max_len has no effect."""
+    """A server with a ledger, and the connection and the cursor to it. ``cut``:
+    group_concat_max_len has no effect.
+    """
 
     def __init__(self, rows: Sequence[Row], gtid: str = "", cut: int = 10**6) -> None:
         self.rows, self.gtid, self.cut = rows, gtid, cut
@@ -48,7 +52,12 @@ class Table:
         for row in [row for row in self.rows if row[0] > after][:limit]:
             groups.setdefault(row[1], []).append(row)
         return [
-            (node, len(rows), max(id_ for id_, _, _ in rows), ",".join(str(op) for _, _, op in rows)[: self.cut])
+            (
+                node,
+                len(rows),
+                max(id_ for id_, _, _ in rows),
+                ",".join(str(op) for _, _, op in rows)[: self.cut],
+            )
             for node, rows in groups.items()
         ]
 
@@ -72,7 +81,13 @@ def test_numbers_become_ranges(numbers: list[int], found: list[str]) -> None:
 
 
 def test_every_row_is_there_by_the_node_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(1, "galera1", 1), (4, "galera1", 2), (7, "galera2", 4), (10, "galera1", 3), (13, "galera2", 2)]
+    rows = [
+        (1, "galera1", 1),
+        (4, "galera1", 2),
+        (7, "galera2", 4),
+        (10, "galera1", 3),
+        (13, "galera2", 2),
+    ]
     answer = asked(monkeypatch, Table(rows, "a:1-5,\nb:1"))
     assert answer == {
         "hosts": {"galera1": ["1-3"], "galera2": ["2-2", "4-4"]},
@@ -109,14 +124,24 @@ def test_a_list_that_was_cut_off_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
     assert answer["rows"] is None and "op ids of 99" in answer["error"]
 
 
-def test_a_server_that_cannot_be_read_is_an_answer(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_server_that_cannot_be_read_is_an_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     def refuse(**given: Any) -> None:
         raise pymysql.err.OperationalError(2003, "Can't connect")
 
     monkeypatch.setattr(pymysql, "connect", refuse)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request()) + "\n" + json.dumps(request()) + "\n"))
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO(json.dumps(request()) + "\n" + json.dumps(request()) + "\n")
+    )
     read_ledger.main()
     lines = capsys.readouterr().out.split("\n")[:-1]
     assert len(lines) == 2 and lines[0] == lines[1] and lines[0][0] == "\x1e"
     error = 'OperationalError(2003, "Can\'t connect")'
-    assert json.loads(lines[0][1:]) == {"hosts": {}, "more_than_once": {}, "gtid": None, "rows": None, "error": error}
+    assert json.loads(lines[0][1:]) == {
+        "hosts": {},
+        "more_than_once": {},
+        "gtid": None,
+        "rows": None,
+        "error": error,
+    }

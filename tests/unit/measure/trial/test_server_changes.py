@@ -14,14 +14,22 @@ def galera(size: int, number: int, view: str, read_only: int = 0) -> dict[str, A
     return {
         "read_only": read_only,
         "status": {
-            "wsrep_cluster_size": str(size), "wsrep_cluster_status": "Primary" if size else "Disconnected",
-            "wsrep_local_state": str(number), "wsrep_incoming_addresses": view, "wsrep_ready": "ON",
+            "wsrep_cluster_size": str(size),
+            "wsrep_cluster_status": "Primary" if size else "Disconnected",
+            "wsrep_local_state": str(number),
+            "wsrep_incoming_addresses": view,
+            "wsrep_ready": "ON",
         },
-    }  # fmt: skip
+    }
 
 
 def channel(**changed: str) -> dict[str, Any]:
-    row = {"Source_Host": "mysql1", "Replica_IO_Running": "Yes", "Replica_SQL_Running": "Yes", "Last_IO_Errno": "0"}
+    row = {
+        "Source_Host": "mysql1",
+        "Replica_IO_Running": "Yes",
+        "Replica_SQL_Running": "Yes",
+        "Last_IO_Errno": "0",
+    }
     return {"read_only": 1, "channels": [row | changed]}
 
 
@@ -52,7 +60,9 @@ def test_each_failed_attempt_to_connect_is_no_change() -> None:
         "replica1 reader connecting to mysql1, error 2003: attempt 1"
     ]
     assert texts(changes, "replica1", channel(**failed, Last_IO_Error="attempt 2")) == []
-    assert texts(changes, "mysql1", {"error": "2003: refused"}) == ["mysql1 - no answer 2003: refused"]
+    assert texts(changes, "mysql1", {"error": "2003: refused"}) == [
+        "mysql1 - no answer 2003: refused"
+    ]
     assert texts(changes, "mysql1", {"error": "timeout: timed out"}) == []
 
 
@@ -78,20 +88,28 @@ def test_the_log_says_what_a_silent_server_does() -> None:
     assert [each.text.split()[:4] for each in changes.container("galera1", "running")] == [
         ["galera1", "-", "no", "answer"]
     ]
-    assert not texts(changes, "galera1", {"error": "2003: refused"}) and changes.silent() == ["galera1"]
-    assert [" ".join(each.text.split()) for each in changes.log("galera1", "WSREP_SST: [INFO] Streaming")] == [
-        "galera1 - joiner full state transfer (SST)"
+    assert not texts(changes, "galera1", {"error": "2003: refused"}) and changes.silent() == [
+        "galera1"
     ]
+    assert [
+        " ".join(each.text.split())
+        for each in changes.log("galera1", "WSREP_SST: [INFO] Streaming")
+    ] == ["galera1 - joiner full state transfer (SST)"]
     assert texts(changes, "galera2", galera(3, 2, every)) == ["galera2 writer donor for galera1"]
     assert not texts(changes, "galera1", {"error": "2003: refused"}), "the log still says it"
-    assert "galera1 writer synced sees galera1, galera2, galera3" in texts(changes, "galera1", galera(3, 4, every))
+    assert "galera1 writer synced sees galera1, galera2, galera3" in texts(
+        changes, "galera1", galera(3, 4, every)
+    )
     assert not changes.silent() and not changes.log("galera1", "WSREP_SST: [INFO] Streaming")
 
 
 @pytest.mark.parametrize(
-    ("role", "read_only", "shown"), [("PRIMARY", 0, "writer"), ("PRIMARY", 1, "reader"), ("SECONDARY", 1, "reader")]
+    ("role", "read_only", "shown"),
+    [("PRIMARY", 0, "writer"), ("PRIMARY", 1, "reader"), ("SECONDARY", 1, "reader")],
 )
 def test_the_role_of_a_member(role: str, read_only: int, shown: str) -> None:
     changes = ServerChanges([ObservedServer("gr1", "gr", 1, 1)])
     status = {"role": role, "state": "ONLINE", "members": f"gr1 ONLINE {role}"}
-    assert texts(changes, "gr1", {"read_only": read_only, "status": status}) == [f"gr1 {shown} ONLINE sees gr1"]
+    assert texts(changes, "gr1", {"read_only": read_only, "status": status}) == [
+        f"gr1 {shown} ONLINE sees gr1"
+    ]

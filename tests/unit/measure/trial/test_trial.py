@@ -25,10 +25,17 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (record.status, record.reason) == ("ok", None)
     assert record.metrics.rto_ms == pytest.approx(2000, abs=20) and record.metrics.lost == 0
     assert record.metrics.write_errors == 199 + 39 and record.metrics.read_errors == 199
-    assert record.metrics.redundancy_ms == pytest.approx(6000, abs=20), "the fifth second with writes"
+    assert record.metrics.redundancy_ms == pytest.approx(6000, abs=20), (
+        "the fifth second with writes"
+    )
     found = trial_of(record)
     (step,) = found.steps
-    assert (step.fault, step.action, step.nodes, step.at_s) == ("server-crash", None, ["mysql1"], 10)
+    assert (step.fault, step.action, step.nodes, step.at_s) == (
+        "server-crash",
+        None,
+        ["mysql1"],
+        10,
+    )
     assert step.began_ms == pytest.approx(10_000 + BASELINE_US / 1000, abs=1)
     assert step.healed_ms == pytest.approx(step.began_ms + 6000, abs=20)
     assert found.t0_ms == step.began_ms and found.direct and found.load_rate_per_s is None
@@ -36,16 +43,31 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.clock_uncertainty_ms == 0 and found.moved == {}
     assert breaking.requests["0"].nodes == ["mysql1"]
     assert checks_of(record) == {
-        "settings_in_effect": "skipped", "connections_allowed": "pass", "actions_done": "skipped",
-        "divergence": "pass", "duplicate": "pass", "lost": "pass", "non_monotonic": "pass", "phantom": "pass",
-        "split_brain": "skipped", "stale_reads": "pass",
-    }  # fmt: skip
+        "settings_in_effect": "skipped",
+        "connections_allowed": "pass",
+        "actions_done": "skipped",
+        "divergence": "pass",
+        "duplicate": "pass",
+        "lost": "pass",
+        "non_monotonic": "pass",
+        "phantom": "pass",
+        "split_brain": "skipped",
+        "stale_reads": "pass",
+    }
     assert (folder / record.files["probe"]).read_text().startswith('{"probe": 1')
-    assert "trial: server-crash on mysql1" in said and "trial: healed server-crash on mysql1" in said
+    assert (
+        "trial: server-crash on mysql1" in said and "trial: healed server-crash on mysql1" in said
+    )
     assert [text for text in said if text.endswith("begins")] == [
-        "prove settings: begins", "prepare: begins", "probe: begins", "faults: begins", "ledger: begins",
-    ]  # fmt: skip
-    assert (tmp_path / "latest" / "runs" / "trial.1" / "record.json").read_text() == record.to_json()
+        "prove settings: begins",
+        "prepare: begins",
+        "probe: begins",
+        "faults: begins",
+        "ledger: begins",
+    ]
+    assert (
+        tmp_path / "latest" / "runs" / "trial.1" / "record.json"
+    ).read_text() == record.to_json()
     manifest = json.loads((tmp_path / "latest" / "manifest.json").read_text())
     assert (manifest["kind"], manifest["slug"]) == ("trial", "mysql-9.7-replica1-trial")
 
@@ -65,7 +87,11 @@ def test_the_guard_is_there_before_the_client_has_precedence(
     stack, breaking = TrialStack(world), FakeBreaking(world)
 
     def refuse(weight: float) -> None:
-        raise MachineError("docker update failed", "-", "try: make doctor") if weight > 1 else AssertionError
+        raise (
+            MachineError("docker update failed", "-", "try: make doctor")
+            if weight > 1
+            else AssertionError
+        )
 
     closed: list[bool] = []
     monkeypatch.setattr(breaking, "close", lambda: closed.append(True))
@@ -79,21 +105,33 @@ def test_a_trial_that_ends_before_its_prober_starts_closes_the_guard(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack, breaking, closed = TrialStack(world), FakeBreaking(world), list[bool]()
-    stack.not_ready = {"replica1": "receiver No, applier Yes: Got fatal error 1236 from source: purged"}
+    stack.not_ready = {
+        "replica1": "receiver No, applier Yes: Got fatal error 1236 from source: purged"
+    }
     monkeypatch.setattr(breaking, "close", lambda: closed.append(True))
     record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking, stack=stack)
     assert record.status == "infra_error" and world.prober is None and closed == [True]
 
 
 class ClusterStack(TrialStack):
-    """Its servers count what members of a Galera cluster count: from 10 s on, a quarter of the time is paused."""
+    """Its servers count what members of a Galera cluster count: from 10 s on, a quarter of the time
+    is paused.
+    """
 
     def _samples(self, request: dict[str, Any]) -> list[str]:
         lines: list[dict[str, Any]] = [{"node": None, "began_utc_s": HEADER["began_utc_s"]}]
         for slot, target in itertools.product(range(60), request["targets"]):
-            status = {"wsrep_flow_control_paused_ns": 0.25e9 * max(0, slot - 10), "wsrep_local_recv_queue": slot % 7}
-            lines.append({"node": target["name"], "slot": slot, "t_s": float(slot), "status": status})
-        return [*map(json.dumps, lines), *(line for line in super()._samples(request) if '"host"' in line)]
+            status = {
+                "wsrep_flow_control_paused_ns": 0.25e9 * max(0, slot - 10),
+                "wsrep_local_recv_queue": slot % 7,
+            }
+            lines.append(
+                {"node": target["name"], "slot": slot, "t_s": float(slot), "status": status}
+            )
+        return [
+            *map(json.dumps, lines),
+            *(line for line in super()._samples(request) if '"host"' in line),
+        ]
 
 
 def test_a_workload_that_ends_with_its_work_is_no_load_of_a_trial(
@@ -110,7 +148,9 @@ def test_pauses_and_queues_of_a_cluster_are_figures_of_its_trial(
 ) -> None:
     record, folder, _ = try_once(world, tmp_path, monkeypatch, stack=ClusterStack(world))
     metrics = record.metrics
-    assert metrics.flow_control_paused_percent == pytest.approx(25, abs=0.5) and metrics.queue_max == 6
+    assert (
+        metrics.flow_control_paused_percent == pytest.approx(25, abs=0.5) and metrics.queue_max == 6
+    )
     assert metrics.load_tps_change_percent is None, "there was no load"
     assert (folder / record.files["samples"]).read_text().count('"slot": 59') == 2
 
@@ -125,10 +165,14 @@ def test_the_latency_is_that_of_writes_that_were_due_while_something_was_broken(
     assert lasted(long, "latency_p95_ms") == (2_000, True), "never acknowledged within the time-out"
 
 
-def test_the_ledger_is_made_anew_on_the_writer(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ledger_is_made_anew_on_the_writer(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = TrialStack(world)
     try_once(world, tmp_path, monkeypatch, stack=stack)
-    assert [name for name, text in stack.asked if text.startswith("CREATE TABLE `sandbox`.ledger")] == ["mysql1"]
+    assert [
+        name for name, text in stack.asked if text.startswith("CREATE TABLE `sandbox`.ledger")
+    ] == ["mysql1"]
     assert world.prober and world.prober.request["schema"] == "sandbox"
 
 
@@ -146,15 +190,26 @@ def test_a_reader_that_does_not_get_the_ledger_is_an_infra_error(
     monkeypatch.setattr(stack, "_rows", rows)
     record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
     assert (record.status, record.reason) == (
-        "infra_error", "the ledger is not on every server: replica1: its newest row is 99, not None",
-    )  # fmt: skip
+        "infra_error",
+        "the ledger is not on every server: replica1: its newest row is 99, not None",
+    )
     assert world.prober is None
 
 
-def test_a_length_heals_in_time(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = [Step(at_s=10, fault="hang", for_s=3), Step(at_s=11, fault="reset", target="one-reader", for_s=5)]
+def test_a_length_heals_in_time(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [
+        Step(at_s=10, fault="hang", for_s=3),
+        Step(at_s=11, fault="reset", target="one-reader", for_s=5),
+    ]
     try_once(world, tmp_path, monkeypatch, steps=steps)
-    assert world.events[:4] == ["inject 0 at 10.00", "inject 1 at 11.00", "heal 0 at 13.00", "heal 1 at 16.00"]
+    assert world.events[:4] == [
+        "inject 0 at 10.00",
+        "inject 1 at 11.00",
+        "heal 0 at 13.00",
+        "heal 1 at 16.00",
+    ]
 
 
 def test_the_same_nodes_are_those_of_the_step_before(
@@ -169,7 +224,9 @@ def test_the_same_nodes_are_those_of_the_step_before(
     assert [request.nodes for request in breaking.requests.values()] == [["replica1"], ["replica1"]]
 
 
-def test_a_lost_write_is_a_result(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_write_is_a_result(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Losing(FakeBreaking):
         def heal(self, key: str) -> int:
             for rows in world.rows.values():
@@ -189,7 +246,11 @@ def test_a_server_with_a_wrong_clock_leaves_no_lag(
     steps = [Step(at_s=10, fault=fault, for_s=3)]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps)
     figures = trial_of(record).figures
-    assert record.metrics.lag_max_ms == lag_ms and figures and bool(figures.lag) == (lag_ms is not None)
+    assert (
+        record.metrics.lag_max_ms == lag_ms
+        and figures
+        and bool(figures.lag) == (lag_ms is not None)
+    )
 
 
 def test_redundancy_that_is_not_reached_is_a_result(
@@ -205,7 +266,9 @@ def test_redundancy_that_is_not_reached_is_a_result(
 def test_a_server_that_is_ready_but_out_of_its_group_is_no_redundancy(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An old source that was refused to rejoin lacks writes, is not waited for, and makes nothing unknown."""
+    """An old source that was refused to rejoin lacks writes, is not waited for, and makes nothing
+    unknown.
+    """
 
     class Left(TrialStack):
         def wait_until_ready(self, timeout_s: float) -> None:
@@ -217,7 +280,10 @@ def test_a_server_that_is_ready_but_out_of_its_group_is_no_redundancy(
     (lost,) = (check for check in record.checks if check.name == "lost")
     assert lost.verdict == "pass" and lost.detail.endswith("out of the group: replica1")
     (divergence,) = (check for check in record.checks if check.name == "divergence")
-    assert divergence.verdict == "unknown" and "replica1: out of its group (no role)" in divergence.detail
+    assert (
+        divergence.verdict == "unknown"
+        and "replica1: out of its group (no role)" in divergence.detail
+    )
 
 
 @pytest.mark.parametrize("looks", [3, 1_000_000])
@@ -281,7 +347,9 @@ def test_a_node_that_cannot_be_read_leaves_what_is_not_known(
     assert lost.verdict == "unknown" and "mysql1: OperationalError(2013" in lost.detail
 
 
-def test_a_node_without_an_address_is_not_asked(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_an_address_is_not_asked(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = TrialStack(world)
 
     class Losing(FakeBreaking):
@@ -296,15 +364,21 @@ def test_a_node_without_an_address_is_not_asked(world: World, tmp_path: Path, mo
     assert "replica1: its container is exited (1)" in divergence.detail
 
 
-def test_errant_transactions_are_a_divergence(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errant_transactions_are_a_divergence(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = TrialStack(world)
     stack.gtids["replica1"] = f"{stack.gtids['mysql1']},4e11fa47-71ca-11e1-9e33-c80aa9429562:1"
     record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
     assert checks_of(record)["divergence"] == "fail"
 
 
-def test_refused_connections_are_reported(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_connections_are_reported(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.code = 1040
     record, _, _ = try_once(world, tmp_path, monkeypatch)
     (check,) = [check for check in record.checks if check.name == "connections_allowed"]
-    assert check.verdict == "unknown" and check.detail.endswith(": 437 operations of the probe got error 1040")
+    assert check.verdict == "unknown" and check.detail.endswith(
+        ": 437 operations of the probe got error 1040"
+    )

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sandbox.failure.action import Action, ActionRefusedError, Operation, StoppingAction, TooLateError
+from sandbox.failure.action import (
+    Action,
+    ActionRefusedError,
+    Operation,
+    StoppingAction,
+    TooLateError,
+)
 from sandbox.judge.compare import lasted
 from sandbox.measure.trial import conductor
 from sandbox.measure.trial.schedule import Step
@@ -95,7 +101,9 @@ def test_a_server_that_does_not_come_back_took_the_limit_at_least(
 ) -> None:
     record, _, _ = with_action(world, tmp_path, monkeypatch, Late())
     assert (record.status, record.metrics.join_ms) == ("ok", 300_000)
-    assert lasted(record, "join_ms") == (300_000, True) and checks_of(record)["actions_done"] == "fail"
+    assert (
+        lasted(record, "join_ms") == (300_000, True) and checks_of(record)["actions_done"] == "fail"
+    )
 
 
 def test_what_an_action_does_to_a_replica_is_no_detection(
@@ -110,18 +118,25 @@ def test_what_an_action_does_to_a_replica_is_no_detection(
     assert record.status == "ok" and record.metrics.detection_ms is None
 
 
-def test_an_action_is_a_step_with_its_outcome(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_is_a_step_with_its_outcome(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Done.performed.clear()
     record, _, said = with_action(world, tmp_path, monkeypatch, Done())
     assert record.status == "ok" and checks_of(record)["actions_done"] == "pass"
     crash, action = trial_of(record).steps
     assert (crash.fault, crash.action, crash.outcome) == ("server-crash", None, None)
     assert (action.fault, action.action, action.outcome) == (None, "promote", "replica1 promoted")
-    assert action.nodes == ["mysql1"] and action.options == {"after_s": 1} and action.healed_ms is None
+    assert (
+        action.nodes == ["mysql1"] and action.options == {"after_s": 1} and action.healed_ms is None
+    )
     assert not action.refused and trial_of(record).t0_ms == crash.began_ms
     assert "trial: promote: replica1 promoted" in said
     (operation,) = Done.performed
-    assert [node.name for node in operation.servers] == ["mysql1", "replica1"] and operation.topology == "single"
+    assert [node.name for node in operation.servers] == [
+        "mysql1",
+        "replica1",
+    ] and operation.topology == "single"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +167,9 @@ def test_a_crash_before_it_does_not_excuse_a_refused_action(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = TrialStack(world)
-    monkeypatch.setattr(stack, "dead_nodes", lambda: {"mysql1": "exited (137)"} if world.events else {})
+    monkeypatch.setattr(
+        stack, "dead_nodes", lambda: {"mysql1": "exited (137)"} if world.events else {}
+    )
     record, _, _ = with_action(world, tmp_path, monkeypatch, Refusing(), stack=stack)
     assert record.status == "failed", "a node that was broken on purpose has not died"
 
@@ -161,7 +178,9 @@ def test_an_action_alone_is_where_a_trial_counts_from(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conductor, "action_named", lambda word, options: Done())
-    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=[Step(at_s=10, action="switchover")])
+    record, _, _ = try_once(
+        world, tmp_path, monkeypatch, steps=[Step(at_s=10, action="switchover")]
+    )
     found = trial_of(record)
     assert found.t0_ms == found.steps[0].began_ms and record.metrics.rto_ms == 0
 
@@ -193,7 +212,9 @@ def test_a_server_that_an_action_ends_has_its_time_after_ctrl_c(
     assert waited[0] == 630 and Done().stop_limit_s == 90
 
 
-def test_ctrl_c_gives_up_an_action(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_gives_up_an_action(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.interrupt_at_s = 12.0
     record, _, said = with_action(world, tmp_path, monkeypatch, Lasting())
     assert record.status == "interrupted"

@@ -1,4 +1,6 @@
-"""The course of a trial on a stack without Docker: addresses, targets, a load, an operator, chance."""
+"""The course of a trial on a stack without Docker: addresses, targets, a load, an operator,
+chance.
+"""
 
 import threading
 import time
@@ -18,7 +20,9 @@ from unit.measure.trial.trial_runs import checks_of, trial_of, try_once
 from unit.measure.trial.trial_world import ADDRESSES, FakeBreaking, TrialStack, World
 
 
-def test_a_new_address_reaches_the_probe(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_address_reaches_the_probe(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = TrialStack(world)
 
     class Moving(FakeBreaking):
@@ -69,7 +73,9 @@ def test_where_no_write_gets_through_a_target_means_what_it_meant_last(
 
     monkeypatch.setattr(breaking, "inject", inject)
     steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=14, fault="hang", for_s=2)]
-    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=stack)
+    record, _, _ = try_once(
+        world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=stack
+    )
     assert record.status == "ok"
     assert [request.nodes for request in breaking.requests.values()] == [["mysql1"], ["mysql1"]]
 
@@ -77,7 +83,9 @@ def test_where_no_write_gets_through_a_target_means_what_it_meant_last(
 def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that knows every server moves on; the one that is first in the stack is back by then."""
+    """A client that knows every server moves on; the one that is first in the stack is back by
+    then.
+    """
     seen: list[str | None] = []
 
     def choose(stack: TrialStack, target: str, via: str | None, seed: int, *_: Any) -> list[str]:
@@ -97,7 +105,9 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
 def test_the_first_fault_is_prepared_before_the_probe_and_hits_who_writes_when_it_begins(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Helpers that start beside the prober make it late; who wrote before it may have been replaced since."""
+    """Helpers that start beside the prober make it late; who wrote before it may have been replaced
+    since.
+    """
     seen: list[tuple[bool, list[str]]] = []
 
     class Watched(FakeBreaking):
@@ -126,11 +136,16 @@ def test_a_step_that_is_prepared_late_delays_no_heal(
             return super().heal(key)
 
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
-        assert target != "replica1" or healed.wait(10), "the heal of the first waited for the second"
+        assert target != "replica1" or healed.wait(10), (
+            "the heal of the first waited for the second"
+        )
         return chosen_nodes(stack, target, *given)
 
     monkeypatch.setattr(conductor, "chosen_nodes", choose)
-    steps = [Step(at_s=10, fault="hang", for_s=2.5), Step(at_s=12, fault="hang", target="replica1", for_s=2)]
+    steps = [
+        Step(at_s=10, fault="hang", for_s=2.5),
+        Step(at_s=12, fault="hang", target="replica1", for_s=2),
+    ]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=Late(world))
     assert record.status == "ok"
     assert world.events[:3] == ["inject 0 at 10.00", "heal 0 at 12.50", "inject 1 at 12.50"]
@@ -147,7 +162,10 @@ def test_no_step_overtakes_one_that_is_prepared_late(
         return chosen_nodes(stack, target, *given)
 
     monkeypatch.setattr(conductor, "chosen_nodes", choose)
-    steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=10.01, fault="hang", target="replica1", for_s=2)]
+    steps = [
+        Step(at_s=10, fault="hang", for_s=2),
+        Step(at_s=10.01, fault="hang", target="replica1", for_s=2),
+    ]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
     assert record.status == "ok"
     assert [event.split(" at ")[0] for event in world.events[:2]] == ["inject 0", "inject 1"]
@@ -156,7 +174,9 @@ def test_no_step_overtakes_one_that_is_prepared_late(
 def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Prepared again, 8 s late; the second one is prepared in time from then on, and healed before the third begins."""
+    """Prepared again, 8 s late; the second one is prepared in time from then on, and healed before
+    the third begins.
+    """
     prepared: list[float] = []
 
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
@@ -173,9 +193,13 @@ def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
     assert prepared[:3] == [0, 9, 21]
     assert world.events[:6] == [
-        "inject 0 at 18.00", "heal 0 at 20.10", "inject 1 at 22.30", "heal 1 at 24.40", "inject 2 at 24.40",
+        "inject 0 at 18.00",
+        "heal 0 at 20.10",
+        "inject 1 at 22.30",
+        "heal 1 at 24.40",
+        "inject 2 at 24.40",
         "heal 2 at 26.50",
-    ]  # fmt: skip
+    ]
     began = [step.began_ms / 1000 for step in trial_of(record).steps]
     assert [at - began[0] for at in began] == pytest.approx([0, 4.3, 6.4, 15], abs=0.02)
 
@@ -183,7 +207,9 @@ def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
 def test_an_action_that_is_late_moves_what_follows_it(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its target is known 8 s late: the fault four seconds after it still comes four seconds after it."""
+    """Its target is known 8 s late: the fault four seconds after it still comes four seconds after
+    it.
+    """
     asked = threading.Event()
 
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
@@ -195,7 +221,10 @@ def test_an_action_that_is_late_moves_what_follows_it(
         return chosen_nodes(stack, target, *given)
 
     monkeypatch.setattr(conductor, "chosen_nodes", choose)
-    steps = [Step(at_s=10, action="rolling-restart", target="replica1"), Step(at_s=14, fault="hang", for_s=2)]
+    steps = [
+        Step(at_s=10, action="rolling-restart", target="replica1"),
+        Step(at_s=14, fault="hang", for_s=2),
+    ]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
     began = [step.began_ms / 1000 for step in trial_of(record).steps]
     assert world.events[:2] == ["inject 1 at 22.00", "heal 1 at 24.00"]
@@ -211,12 +240,16 @@ def test_a_fault_lasts_from_the_start_of_its_injection(
             return super().inject(key)
 
     steps = [Step(at_s=10, fault="hang", for_s=15)]
-    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=Slow(world, outage_s=None))
+    record, _, _ = try_once(
+        world, tmp_path, monkeypatch, steps=steps, breaking=Slow(world, outage_s=None)
+    )
     assert world.events[:2] == ["inject 0 at 30.00", "heal 0 at 45.00"]
     assert record.metrics.rto_ms == pytest.approx(15_000, abs=100)
 
 
-def test_somebody_else_breaks_it_by_hand(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_else_breaks_it_by_hand(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     breaking = FakeBreaking(world)
     steps = [Step(at_s=10, fault="by-hand", for_s=5)]
     record, _, said = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking)
@@ -229,10 +262,17 @@ def external(world: World, monkeypatch: pytest.MonkeyPatch) -> TrialStack:
     """A stack of one external server, which does in place of mysql1."""
     monkeypatch.setitem(ADDRESSES, "external1", ADDRESSES["mysql1"])
     world.rows["external1"] = world.rows["mysql1"]
-    stack = TrialStack(world, entry=EntryPoint("external1", ADDRESSES["mysql1"], 3306, 1, "external", schema="shop"))
+    stack = TrialStack(
+        world,
+        entry=EntryPoint("external1", ADDRESSES["mysql1"], 3306, 1, "external", schema="shop"),
+    )
     stack.gtids["external1"] = stack.gtids["mysql1"]
     stack.role_of = {}
-    stack.members = [server("external1", "external", has_container=False, host=ADDRESSES["mysql1"], topology=None)]
+    stack.members = [
+        server(
+            "external1", "external", has_container=False, host=ADDRESSES["mysql1"], topology=None
+        )
+    ]
     stack.members.append(CLIENT)
     return stack
 
@@ -241,9 +281,14 @@ def test_an_external_server_is_broken_by_a_statement(
     world: World, external: TrialStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     breaking = FakeBreaking(world, outage_s=None)
-    options = {"statement": "SET GLOBAL super_read_only = ON", "heal_statement": "SET GLOBAL super_read_only = OFF"}
+    options = {
+        "statement": "SET GLOBAL super_read_only = ON",
+        "heal_statement": "SET GLOBAL super_read_only = OFF",
+    }
     steps = [Step(at_s=10, fault="sql", for_s=5, options=options)]
-    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=external)
+    record, _, _ = try_once(
+        world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=external
+    )
     assert record.status == "ok", record.reason
     (request,) = breaking.requests.values()
     assert (request.fault, request.options, list(request.nodes)) == ("sql", options, ["external1"])
@@ -267,20 +312,33 @@ def test_an_action_on_an_external_server_is_refused(
     steps = [Step(at_s=10, action="promote")]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, stack=external)
     assert record.status == "failed"
-    assert record.reason == "the action promote cannot be done: its group has no server with a container here"
+    assert (
+        record.reason
+        == "the action promote cannot be done: its group has no server with a container here"
+    )
 
 
-def test_a_load_runs_beside_the_probe(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_runs_beside_the_probe(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = TrialStack(world)
-    record, folder, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only", loaded=True)
+    record, folder, _ = try_once(
+        world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only", loaded=True
+    )
     assert record.status == "ok", record.reason
     found = trial_of(record)
     assert found.load_rate_per_s == 134 and found.load_starts and found.load_starts >= 1
-    assert record.workload.preparation is not None and record.metrics.tps is None, "its figures are no probe's figures"
+    assert record.workload.preparation is not None and record.metrics.tps is None, (
+        "its figures are no probe's figures"
+    )
     assert {"capacity_log", "load_log", "load_seconds", "prepare_log"} <= set(record.files)
     assert (folder / "load-seconds.csv").read_text().startswith("t_ms,tps\n")
     commands = [argv for argv in stack.streamed if "run" in argv]
-    beside = [argv for argv in stack.streamed if "prepare" not in argv and not argv[1].endswith("/prober.py")]
+    beside = [
+        argv
+        for argv in stack.streamed
+        if "prepare" not in argv and not argv[1].endswith("/prober.py")
+    ]
     assert len(beside) == len(commands) + 1, "the sampler"
     assert all(argv[:3] == ["nice", "-n", "10"] for argv in beside)
     assert all("--rate=134" in argv for argv in commands[1:]) and "--rate=134" not in commands[0]
@@ -293,7 +351,11 @@ def test_an_idle_trial_has_the_data_of_its_workload_and_no_load(
     record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only")
     assert record.status == "ok", record.reason
     asked = record.workload
-    assert asked.preparation is not None and asked.preparation.tables == 2 and "prepare_log" in record.files
+    assert (
+        asked.preparation is not None
+        and asked.preparation.tables == 2
+        and "prepare_log" in record.files
+    )
     assert (asked.name, asked.tables, asked.rows_per_table, asked.options) == ("noop", 2, 1000, {})
     assert asked.distribution is None and trial_of(record).load_starts is None
     assert not [argv for argv in stack.streamed if "run" in argv]
@@ -307,4 +369,8 @@ def test_what_is_random_is_drawn_from_the_seed_of_the_run(
     record, _, _ = try_once(world, tmp_path, monkeypatch, scenario=scenario)
     assert record.seed == 7
     drawn = scenario.schedule(7).steps[0]
-    assert [step.at_s for step in trial_of(record).steps] == [drawn.at_s] != [scenario.schedule(1).steps[0].at_s]
+    assert (
+        [step.at_s for step in trial_of(record).steps]
+        == [drawn.at_s]
+        != [scenario.schedule(1).steps[0].at_s]
+    )

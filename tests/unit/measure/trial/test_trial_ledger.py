@@ -1,4 +1,6 @@
-"""The ledger on the servers: made anew, left alone by abandoned writes, read from every node whatever became of it."""
+"""The ledger on the servers: made anew, left alone by abandoned writes, read from every node
+whatever became of it.
+"""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +32,9 @@ UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 class LedgerStack(FakeStack):
-    """Its servers have what a test gives them; ``readings``: host → the answer of the client's `read_ledger`."""
+    """Its servers have what a test gives them; ``readings``: host → the answer of the client's
+    `read_ledger`.
+    """
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -41,12 +45,16 @@ class LedgerStack(FakeStack):
         self.readings: dict[str, ExecResult | Exception] = {}
         self.requests: list[dict[str, Any]] = []
 
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(
+        self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
+    ) -> ExecResult:
         request = json.loads(line)
         if "family" not in request:
             return super().ask_session(node, argv, line, timeout_s)
         self.requests.append(request)
-        answer = self.readings.get(request["host"], ExecResult(0, json.dumps({"gtid": "x", "rows": 1}), ""))
+        answer = self.readings.get(
+            request["host"], ExecResult(0, json.dumps({"gtid": "x", "rows": 1}), "")
+        )
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -84,7 +92,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def session_of(stack: FakeStack) -> Session:
-    return Session(stack, "client1", stack.entry, stack.entry, SERVERS, Parameters(), 7, lambda _: None)
+    return Session(
+        stack, "client1", stack.entry, stack.entry, SERVERS, Parameters(), 7, lambda _: None
+    )
 
 
 def test_the_table_is_made_anew() -> None:
@@ -92,7 +102,9 @@ def test_the_table_is_made_anew() -> None:
     make_ledger(session_of(stack), "sandbox")
     (_, dropped), (node, created) = stack.asked
     assert dropped == "DROP TABLE IF EXISTS `sandbox`.ledger" and node == "mysql1"
-    assert created.startswith("CREATE TABLE `sandbox`.ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, op_id BIGINT")
+    assert created.startswith(
+        "CREATE TABLE `sandbox`.ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, op_id BIGINT"
+    )
     assert "KEY (op_id)) ENGINE=InnoDB" in created and "UNIQUE" not in created
 
 
@@ -100,7 +112,10 @@ def test_a_writer_that_refuses_it_ends_the_run() -> None:
     stack = LedgerStack(fail_sql={"CREATE TABLE": (1044, "Access denied")})
     with pytest.raises(RunEndedError) as ended:
         make_ledger(session_of(stack), "sandbox")
-    assert (ended.value.status, ended.value.reason) == ("infra_error", "the ledger could not be made: Access denied")
+    assert (ended.value.status, ended.value.reason) == (
+        "infra_error",
+        "the ledger could not be made: Access denied",
+    )
 
 
 def test_servers_are_asked_at_their_addresses() -> None:
@@ -112,7 +127,10 @@ def test_servers_are_asked_at_their_addresses() -> None:
     )
     outside = server("external1", "external", has_container=False, host="db.example.com")
     there, others = reachable(stack, [*SERVERS, outside])
-    assert [(node.name, node.host) for node in there] == [("mysql1", "172.18.0.2"), ("external1", "db.example.com")]
+    assert [(node.name, node.host) for node in there] == [
+        ("mysql1", "172.18.0.2"),
+        ("external1", "db.example.com"),
+    ]
     assert others == {"replica1": "its container is exited (1), without an address"}
 
 
@@ -168,7 +186,9 @@ def test_the_newest_of_all_is_what_each_must_have() -> None:
 def test_readers_that_do_not_catch_up_are_named(clock: Clock) -> None:
     stack = LedgerStack()
     stack.newest["replica1"] = [8]
-    assert wait_for_readers(session_of(stack), SERVERS) == {"replica1": "its newest row is 8, not 9"}
+    assert wait_for_readers(session_of(stack), SERVERS) == {
+        "replica1": "its newest row is 8, not 9"
+    }
     assert clock.now > 100 + module._CAUGHT_UP_LIMIT_S
 
 
@@ -181,10 +201,18 @@ def test_a_node_that_does_not_answer_raises_nothing(dead: str) -> None:
 
 def test_every_node_is_read_and_the_writer_last() -> None:
     stack = LedgerStack()
-    rows = {"hosts": {"mysql1": ["1-3"]}, "more_than_once": {}, "gtid": f"{UUID}:1-3", "rows": 3, "error": None}
+    rows = {
+        "hosts": {"mysql1": ["1-3"]},
+        "more_than_once": {},
+        "gtid": f"{UUID}:1-3",
+        "rows": 3,
+        "error": None,
+    }
     stack.readings = {
         "mysql1": ExecResult(0, json.dumps(rows), ""),
-        "replica1": ExecResult(0, json.dumps({**rows, "gtid": None, "rows": None, "error": "Error(1146)"}), ""),
+        "replica1": ExecResult(
+            0, json.dumps({**rows, "gtid": None, "rows": None, "error": "Error(1146)"}), ""
+        ),
     }
     found = read_ledgers_of(session_of(stack), "sandbox", SERVERS)
     assert found == {
@@ -193,9 +221,13 @@ def test_every_node_is_read_and_the_writer_last() -> None:
     }
     assert [request["host"] for request in stack.requests] == ["replica1", "mysql1"]
     assert stack.requests[1] == {
-        "host": "mysql1", "port": 3306, "user_file": "/sandbox/root.cnf", "schema": "sandbox", "family": "mysql",
+        "host": "mysql1",
+        "port": 3306,
+        "user_file": "/sandbox/root.cnf",
+        "schema": "sandbox",
+        "family": "mysql",
         "timeout_s": module._READ_S,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -215,7 +247,9 @@ def test_a_node_that_cannot_be_read_says_why(answer: ExecResult | Exception, pro
 
 def test_the_request_is_what_the_client_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     stack, given = LedgerStack(), dict[str, Any]()
-    outside = server("external1", "external", has_container=False, host="db.example.com", family=None)
+    outside = server(
+        "external1", "external", has_container=False, host="db.example.com", family=None
+    )
     read_ledgers_of(session_of(stack), "app", [outside])
 
     def connect(**options: Any) -> None:
@@ -225,8 +259,16 @@ def test_the_request_is_what_the_client_takes(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pymysql, "connect", connect)
     (request,) = stack.requests
     answer = read_ledger.answer(request)
-    assert answer["rows"] is None and "2003" in answer["error"] and request["family"] in read_ledger.GTID
-    assert (given["host"], given["database"], given["connect_timeout"]) == ("db.example.com", "app", module._READ_S)
+    assert (
+        answer["rows"] is None
+        and "2003" in answer["error"]
+        and request["family"] in read_ledger.GTID
+    )
+    assert (given["host"], given["database"], given["connect_timeout"]) == (
+        "db.example.com",
+        "app",
+        module._READ_S,
+    )
     assert given["read_default_file"] == "/sandbox/app.cnf"
 
 

@@ -1,4 +1,6 @@
-"""The load beside a prober: its rate, its priority, started again whenever it ended, and ended with the trial."""
+"""The load beside a prober: its rate, its priority, started again whenever it ended, and ended with
+the trial.
+"""
 
 import threading
 import time
@@ -12,7 +14,15 @@ import pytest
 
 from sandbox.core.errors import MachineError
 from sandbox.load.common.registry import NamedWorkload
-from sandbox.load.common.workload import Outcome, Parameters, Phase, Second, Session, Workload, WorkloadError
+from sandbox.load.common.workload import (
+    Outcome,
+    Parameters,
+    Phase,
+    Second,
+    Session,
+    Workload,
+    WorkloadError,
+)
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial import load_beside as module
 from sandbox.measure.trial.load_beside import NicedStack, TrialLoad
@@ -68,15 +78,27 @@ def run_of(tmp_path: Path, rated: bool = True, stack: FakeStack | None = None) -
     """A run before its load."""
     stack = stack or FakeStack()
     parameters = Parameters(threads=4, seconds=4, warmup_s=1)
-    session = Session(stack, "client1", stack.entry, stack.entry, stack.nodes()[:2], parameters, 7, lambda _: None)
+    session = Session(
+        stack, "client1", stack.entry, stack.entry, stack.nodes()[:2], parameters, 7, lambda _: None
+    )
     named = NamedWorkload("loads", "loads", Loads(rated=rated))
     prober = Prober(stack, "client1", ProberPlan([("mysql1", 3306)], [], [], "sandbox"))
     return TrialRun(
-        request=TrialRequest(named, parameters, scenario=scenario_with(CRASH), loaded=True), session=session,
-        nodes=tuple(stack.nodes()), roles={}, down_at_start={}, series=[], folder=tmp_path, run_id="r/trial.1",
-        cell="trial", block=1, started_utc=datetime.now(UTC), secrets=frozenset(),
-        breaking=FakeBreaking(World()), prober=prober,
-    )  # fmt: skip
+        request=TrialRequest(named, parameters, scenario=scenario_with(CRASH), loaded=True),
+        session=session,
+        nodes=tuple(stack.nodes()),
+        roles={},
+        down_at_start={},
+        series=[],
+        folder=tmp_path,
+        run_id="r/trial.1",
+        cell="trial",
+        block=1,
+        started_utc=datetime.now(UTC),
+        secrets=frozenset(),
+        breaking=FakeBreaking(World()),
+        prober=prober,
+    )
 
 
 def wait_for(met: Callable[[], bool]) -> None:
@@ -144,17 +166,29 @@ def test_a_load_that_fails_at_the_start_ends_the_run(
     assert ended.value.reason == f"the load does not work before any fault: {text}"
 
 
-def test_it_is_started_again_whatever_ended_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_started_again_whatever_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
-    Loads.starts = [good, broken_off, failing(WorkloadError("x")), failing(OSError("disk full")), good]
+    Loads.starts = [
+        good,
+        broken_off,
+        failing(WorkloadError("x")),
+        failing(OSError("disk full")),
+        good,
+    ]
     load = TrialLoad(run_of(tmp_path))
     wait_for(lambda: load.starts >= 6)
     load.stop()
     assert not load._thread.is_alive(), "not after its end"
 
 
-def entries_of(tmp_path: Path, stack: FakeStack, *role_of: dict[str, ServerRole | None]) -> list[str]:
-    """Where the load went: while the capacity was measured, then at each start, after which the roles change."""
+def entries_of(
+    tmp_path: Path, stack: FakeStack, *role_of: dict[str, ServerRole | None]
+) -> list[str]:
+    """Where the load went: while the capacity was measured, then at each start, after which the
+    roles change.
+    """
     steps = list(role_of)
 
     def lost(session: Session, log: Path) -> Outcome:
@@ -178,17 +212,30 @@ def test_without_a_proxy_it_moves_to_the_writer_once_there_is_one(
     assert found == ["mysql1", "mysql1", "mysql1", "replica1", "replica1"]
 
 
-def test_where_every_node_writes_it_stays_where_it_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_every_node_writes_it_stays_where_it_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
     stack = FakeStack(members=[server("galera1"), server("galera2"), CLIENT], entry=at("galera1"))
     lost: dict[str, ServerRole | None] = {"galera1": None, "galera2": "writer"}
     back: dict[str, ServerRole | None] = {"galera1": "writer", "galera2": "writer"}
-    assert entries_of(tmp_path, stack, lost, back, back) == ["galera1", "galera1", "galera2", "galera2", "galera2"]
+    assert entries_of(tmp_path, stack, lost, back, back) == [
+        "galera1",
+        "galera1",
+        "galera2",
+        "galera2",
+        "galera2",
+    ]
 
 
 def test_through_a_proxy_it_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
-    members = [server("mysql1"), server("replica1", "replica"), server("haproxy1", "proxy", term="haproxy"), CLIENT]
+    members = [
+        server("mysql1"),
+        server("replica1", "replica"),
+        server("haproxy1", "proxy", term="haproxy"),
+        CLIENT,
+    ]
     stack = FakeStack(members=members, entry=at("haproxy1"))
     assert set(entries_of(tmp_path, stack, {"mysql1": None, "replica1": "writer"})) == {"haproxy1"}
 
@@ -198,7 +245,9 @@ def at(node: str) -> EntryPoint:
     return EntryPoint(node, node, 3306, 1, node)
 
 
-def test_starts_that_fail_at_once_come_further_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_that_fail_at_once_come_further_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pauses: list[float] = []
 
     class Paused(threading.Event):
@@ -216,7 +265,9 @@ def test_starts_that_fail_at_once_come_further_apart(tmp_path: Path, monkeypatch
     assert pauses == [0.2, 0.5, 1.0, 1.0, 1.0, 1.0]
 
 
-def test_its_seconds_are_kept_on_the_probes_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_seconds_are_kept_on_the_probes_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second of the load beside it arrives late, together with the one after it."""
     arrivals = {1: [5.0], 2: [7.0, 9.0, 9.0]}
     now: list[float] = []
@@ -273,7 +324,9 @@ def test_a_load_that_hangs_is_ended_at_once(tmp_path: Path) -> None:
     wait_for(lambda: len(stack.streams) == 1)
     load.stop()
     assert stack.streams[0].closed.is_set() and not load._thread.is_alive()
-    assert stack.streamed[0][:4] == ["nice", "-n", "10", "sh"] and stack.streamed[0][-1] == "sysbench"
+    assert (
+        stack.streamed[0][:4] == ["nice", "-n", "10", "sh"] and stack.streamed[0][-1] == "sysbench"
+    )
 
 
 def test_what_starts_after_the_end_ends_at_once() -> None:

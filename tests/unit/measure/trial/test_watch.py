@@ -4,7 +4,7 @@ from sandbox.measure.trial.watch import ChangeLog
 from unit.fake_stack import server
 
 HEADER = '{"probe": 1, "began_utc_s": 1796000000.5}'
-ROW = '{"channels":[{"Source_Host":"mysql1","Replica_IO_Running":"Yes","Replica_SQL_Running":"Yes"}],"read_only":1}'
+ROW = '{"channels":[{"Source_Host":"mysql1","Replica_IO_Running":"Yes","Replica_SQL_Running":"Yes"}],"read_only":1}'  # noqa: E501
 
 
 def test_a_change_is_a_line_with_its_time_in_utc() -> None:

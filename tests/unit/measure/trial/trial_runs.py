@@ -38,7 +38,12 @@ def try_once(
 
     monkeypatch.setattr(trial_module, "Guard", lambda stack: breaking or FakeBreaking(world))
     parameters = Parameters(threads=4, seconds=4, warmup_s=0, tables=2, rows_per_table=1000)
-    asked: dict[str, Any] = {"scenario": scenario_with(*steps), "seed": 7, "command": ("sandbox",), **given}
+    asked: dict[str, Any] = {
+        "scenario": scenario_with(*steps),
+        "seed": 7,
+        "command": ("sandbox",),
+        **given,
+    }
     request = TrialRequest(find_workload(workload, PROFILES), parameters, **asked)
     record, result = trial(stack or TrialStack(world), request, results, hear)
     return record, result.path / "runs" / "trial.1", said

@@ -1,4 +1,6 @@
-"""A trial without Docker or waiting: time that only sleeping moves, servers that break, a prober that sees it."""
+"""A trial without Docker or waiting: time that only sleeping moves, servers that break, a prober
+that sees it.
+"""
 
 import json
 import queue
@@ -48,7 +50,9 @@ class FakeControl:
 
 
 class ProberStream:
-    """The prober's lines, which a test or the world adds; `settled` returns when every one has been read."""
+    """The prober's lines, which a test or the world adds; `settled` returns when every one has been
+    read.
+    """
 
     def __init__(self, world: "World", request: Mapping[str, Any]) -> None:
         self.request, self.sent, self._world = request, list[str](), world
@@ -99,7 +103,9 @@ class ProberStream:
 
 
 class World:
-    """Stands for the module `time`, and for servers that take 100 writes and 100 reads per second while they are up."""
+    """Stands for the module `time`, and for servers that take 100 writes and 100 reads per second
+    while they are up.
+    """
 
     def __init__(self) -> None:
         self.now_us = 1_000_000_000
@@ -141,7 +147,9 @@ class World:
         if self.dies_at_s is not None and at_s >= self.dies_at_s and self.prober:
             self.prober.print("Killed")
             self.prober.end()
-            for thread in threading.enumerate():  # its reader must have seen that before time moves on
+            for (
+                thread
+            ) in threading.enumerate():  # its reader must have seen that before time moves on
                 if thread.name == "prober":
                     thread.join(10)
         if self.interrupt_at_s is not None and at_s >= self.interrupt_at_s:
@@ -197,13 +205,19 @@ class World:
         assert self.prober
         state = None if node == "mysql1" else self.replicating
         answer = {"read_only": int(node != "mysql1"), "role": None, "error": None, "state": state}
-        self.prober.print("s", node, self.prober_us, json.dumps({**answer, "last_at_us": self.prober_us}))
+        self.prober.print(
+            "s", node, self.prober_us, json.dumps({**answer, "last_at_us": self.prober_us})
+        )
 
 
 class FakeBreaking(Breaking):
-    """Breaks the world's writer for a while, and keeps what it was asked to do. ``missing``: why nothing happens."""
+    """Breaks the world's writer for a while, and keeps what it was asked to do. ``missing``: why
+    nothing happens.
+    """
 
-    def __init__(self, world: World, outage_s: float | None = 2.0, missing: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, world: World, outage_s: float | None = 2.0, missing: Mapping[str, str] | None = None
+    ) -> None:
         self.world, self.outage_s, self.missing = world, outage_s, missing or {}
         self.requests: dict[str, FaultRequest] = {}
         self.active: list[str] = []
@@ -219,14 +233,18 @@ class FakeBreaking(Breaking):
         began_ns = self.world.monotonic_ns()
         if not self.missing:
             self.world.take_down(self.outage_s)
-        self.world.events.append(f"inject {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}")
+        self.world.events.append(
+            f"inject {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}"
+        )
         return Injection(began_ns, began_ns + 50_000_000, self.missing)
 
     def heal(self, key: str) -> int:
         self.active.remove(key)
         if self.outage_s is None:
             self.world.broken = False
-        self.world.events.append(f"heal {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}")
+        self.world.events.append(
+            f"heal {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}"
+        )
         return self.world.monotonic_ns()
 
     def close(self) -> None:
@@ -243,7 +261,9 @@ class TrialStack(FakeStack):
         self.controls = {name: FakeControl(name, at) for name, at in ADDRESSES.items()}
         self.controls[CLIENT.name] = FakeControl(CLIENT.name, "172.18.0.9")
         self.members = [server("mysql1"), server("replica1", "replica"), CLIENT]
-        self.gtids: dict[str, str | None] = dict.fromkeys(ADDRESSES, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-99")
+        self.gtids: dict[str, str | None] = dict.fromkeys(
+            ADDRESSES, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-99"
+        )
         self.unreadable: dict[str, str] = {}
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
@@ -252,7 +272,9 @@ class TrialStack(FakeStack):
             return self.world.start_prober(json.loads(argv[2]))
         return super().stream(node, argv)
 
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(
+        self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
+    ) -> ExecResult:
         request = json.loads(line) if line.startswith("{") else {}
         if "family" not in request:
             return super().ask_session(node, argv, line, timeout_s)
@@ -260,7 +282,11 @@ class TrialStack(FakeStack):
         if name in self.unreadable:
             return ExecResult(0, json.dumps({"rows": None, "error": self.unreadable[name]}), "")
         ops = sorted(self.world.rows[name])
-        rows = {"hosts": {"mysql1": [f"{op}-{op}" for op in ops]}, "more_than_once": {}, "rows": len(ops)}
+        rows = {
+            "hosts": {"mysql1": [f"{op}-{op}" for op in ops]},
+            "more_than_once": {},
+            "rows": len(ops),
+        }
         return ExecResult(0, json.dumps({**rows, "gtid": self.gtids[name], "error": None}), "")
 
     def _rows(self, name: str, text: str, values: list[Any] | None) -> list[list[Any]]:
@@ -272,7 +298,9 @@ class TrialStack(FakeStack):
 
 
 def made_world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """A world whose time the modules of a trial go by: it stands still but where somebody sleeps."""
+    """A world whose time the modules of a trial go by: it stands still but where somebody
+    sleeps.
+    """
     made = World()
     for module in (conductor, interrupted, prober, trial, ledger_on_servers, actions_model):
         monkeypatch.setattr(module, "time", made)

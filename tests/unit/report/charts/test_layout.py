@@ -1,4 +1,6 @@
-"""Where a cell is drawn: along the axis what is counted, by colour what is compared, in panels all else."""
+"""Where a cell is drawn: along the axis what is counted, by colour what is compared, in panels all
+else.
+"""
 
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.report.charts.layout import MOST_POINTS, layout_of, median_line, thinned
@@ -10,7 +12,10 @@ def matrix(factors: dict[str, list[str]], baseline: dict[str, str]) -> MatrixPar
     combinations: list[dict[str, str]] = [{}]
     for factor, levels in factors.items():
         combinations = [{**each, factor: level} for each in combinations for level in levels]
-    cells = [CellPart(name=".".join(each.values()), levels=each, profile="m", variant="a") for each in combinations]
+    cells = [
+        CellPart(name=".".join(each.values()), levels=each, profile="m", variant="a")
+        for each in combinations
+    ]
     return part(factors=factors, baseline=baseline, cells=cells)
 
 
@@ -23,7 +28,12 @@ def test_threads_along_the_axis_workloads_in_panels_the_baseline_first() -> None
     assert layout.variants == ("commits relaxed", "commits durable")
     assert layout.panels == ["workload rw", "workload ro"]
     place = layout.places["durable.16.ro"]
-    assert (place.x, place.variant, place.panel, place.where) == (1, 1, "workload ro", "workload ro, threads 16")
+    assert (place.x, place.variant, place.panel, place.where) == (
+        1,
+        1,
+        "workload ro",
+        "workload ro, threads 16",
+    )
     assert layout.wheres == [
         "workload rw, threads 1",
         "workload rw, threads 16",
@@ -34,8 +44,12 @@ def test_threads_along_the_axis_workloads_in_panels_the_baseline_first() -> None
 
 def test_variants_of_one_level_stand_side_by_side_and_never_reach_the_next_level() -> None:
     layout = layout_of(matrix(THREE, {"commits": "relaxed"}))
-    first = [layout.position(layout.places[f"{variant}.1.rw"]) for variant in ("relaxed", "durable")]
-    second = [layout.position(layout.places[f"{variant}.16.rw"]) for variant in ("relaxed", "durable")]
+    first = [
+        layout.position(layout.places[f"{variant}.1.rw"]) for variant in ("relaxed", "durable")
+    ]
+    second = [
+        layout.position(layout.places[f"{variant}.16.rw"]) for variant in ("relaxed", "durable")
+    ]
     assert first[0] < 0 < first[1] < 0.5 < second[0] < 1 < second[1]
 
 
@@ -45,7 +59,11 @@ def test_without_anything_counted_the_variants_are_the_axis() -> None:
     assert layout.x is None and layout.names == layout.variants == tuple(
         f"version {each}" for each in versions["version"]
     )
-    assert [layout.position(layout.places[f"{version}.rw"]) for version in versions["version"]] == [0, 1, 2]
+    assert [layout.position(layout.places[f"{version}.rw"]) for version in versions["version"]] == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_two_factors_in_the_baseline_make_one_variant_of_each_pair() -> None:
@@ -55,7 +73,9 @@ def test_two_factors_in_the_baseline_make_one_variant_of_each_pair() -> None:
 
 
 def test_a_factor_of_one_level_is_not_shown_everywhere() -> None:
-    layout = layout_of(matrix({"commits": ["relaxed", "durable"], "threads": ["8"]}, {"commits": "relaxed"}))
+    layout = layout_of(
+        matrix({"commits": ["relaxed", "durable"], "threads": ["8"]}, {"commits": "relaxed"})
+    )
     assert layout.x is None and layout.panels == [""] and layout.wheres == [""]
 
 

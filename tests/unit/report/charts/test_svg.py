@@ -1,4 +1,6 @@
-"""A panel is well-formed SVG in which everything that was measured is drawn, inside axes with round ticks."""
+"""A panel is well-formed SVG in which everything that was measured is drawn, inside axes with round
+ticks.
+"""
 
 import itertools
 import re
@@ -9,7 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.report.charts.svg import Area, Axis, Bar, Dot, Figure, Level, Line, Mark, Panel, axis_of, picture, written
+from sandbox.report.charts.svg import (
+    Area,
+    Axis,
+    Bar,
+    Dot,
+    Figure,
+    Level,
+    Line,
+    Mark,
+    Panel,
+    axis_of,
+    picture,
+    written,
+)
 from sandbox.report.text import figure
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -70,7 +85,9 @@ def test_names_stand_along_the_axis_and_long_ones_are_cut() -> None:
     many = replace(PANEL, names=tuple(f"oltp_read_write_{index}" for index in range(8)))
     assert any(text.endswith("…") for text in texts(many))
     turned = replace(PANEL, names=("server mysql", "server mariadb"), turned=True)
-    assert {"server mysql", "server mariadb"} <= set(texts(turned)), "one below the other there is room"
+    assert {"server mysql", "server mariadb"} <= set(texts(turned)), (
+        "one below the other there is room"
+    )
 
 
 def test_seconds_are_whole_numbers() -> None:
@@ -84,7 +101,13 @@ def test_a_logarithmic_axis_says_so() -> None:
 
 
 def test_a_picture_of_its_own_holds_title_legend_caption_and_every_panel() -> None:
-    made = Figure("levels", "throughput", "How it is read, at some length. " * 9, [PANEL] * 4, ("relaxed", "durable"))
+    made = Figure(
+        "levels",
+        "throughput",
+        "How it is read, at some length. " * 9,
+        [PANEL] * 4,
+        ("relaxed", "durable"),
+    )
     root = parsed(picture(made))
     shown = " ".join(element.text or "" for element in root.iter(f"{SPACE}text"))
     for wanted in ("throughput", "relaxed", "durable", "How it is read", "workload <x>"):
@@ -92,18 +115,27 @@ def test_a_picture_of_its_own_holds_title_legend_caption_and_every_panel() -> No
     panels = root.findall(f"{SPACE}svg")
     assert len(panels) == 4
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
-    corners = [{name: float(panel.get(name, 0)) for name in ("x", "y", "width", "height")} for panel in panels]
-    assert all(box["x"] + box["width"] <= width and box["y"] + box["height"] <= height for box in corners)
+    corners = [
+        {name: float(panel.get(name, 0)) for name in ("x", "y", "width", "height")}
+        for panel in panels
+    ]
+    assert all(
+        box["x"] + box["width"] <= width and box["y"] + box["height"] <= height for box in corners
+    )
     assert len({(box["x"], box["y"]) for box in corners}) == 4, "none lies on another"
     assert "var(" not in picture(made), "colours are its own"
 
 
 SIZES = st.floats(1e-9, 1e12)
-VALUES = st.lists(st.one_of(st.just(0.0), SIZES, SIZES.map(lambda size: -size)), min_size=1, max_size=20)
+VALUES = st.lists(
+    st.one_of(st.just(0.0), SIZES, SIZES.map(lambda size: -size)), min_size=1, max_size=20
+)
 
 
 @given(VALUES, st.booleans())
-def test_every_value_is_inside_and_the_ticks_are_few_and_ascending(values: list[float], zero: bool) -> None:
+def test_every_value_is_inside_and_the_ticks_are_few_and_ascending(
+    values: list[float], zero: bool
+) -> None:
     axis = axis_of(values, zero)
     assert axis.low <= min(values) and max(values) <= axis.high
     assert all(0 <= axis.place(value) <= 1 for value in values)
@@ -128,8 +160,12 @@ def test_ticks_are_round(values: list[float], ticks: list[float]) -> None:
 
 def test_small_values_are_seen_beside_large_ones() -> None:
     axis = axis_of([1, 500])
-    assert axis.logarithmic and axis.place(1) < 0.1 and axis.place(22) == pytest.approx(0.5, abs=0.02)
-    assert not axis_of([0, 500]).logarithmic and not axis_of([-1, 500]).logarithmic, "zero has no logarithm"
+    assert (
+        axis.logarithmic and axis.place(1) < 0.1 and axis.place(22) == pytest.approx(0.5, abs=0.02)
+    )
+    assert not axis_of([0, 500]).logarithmic and not axis_of([-1, 500]).logarithmic, (
+        "zero has no logarithm"
+    )
 
 
 def test_what_lies_outside_is_drawn_at_the_edge() -> None:

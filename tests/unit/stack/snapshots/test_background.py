@@ -1,4 +1,5 @@
-"""Snapshots in the background and measurements: never both at once, and neither waits for the other for ever.
+"""Snapshots in the background and measurements: never both at once, and neither waits for the other
+for ever.
 
 The process takes a snapshot first, then base data directories while nobody waits to measure.
 """
@@ -28,7 +29,10 @@ with measuring(print):
     print("measures", flush=True)
     input()
 """
-WANTED = {"wish": asdict(Wish("k", "u", fresh=True)), "base_directories": [asdict(PlanRequest("mysql@8.4"))] * 2}
+WANTED = {
+    "wish": asdict(Wish("k", "u", fresh=True)),
+    "base_directories": [asdict(PlanRequest("mysql@8.4"))] * 2,
+}
 Started = list["subprocess.Popen[bytes]"]
 
 
@@ -47,7 +51,9 @@ def keepers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
         started.append(subprocess.Popen(["sleep", "60"], **options))
         return started[-1]
 
-    monkeypatch.setattr(background, "subprocess", SimpleNamespace(Popen=slow, DEVNULL=subprocess.DEVNULL))
+    monkeypatch.setattr(
+        background, "subprocess", SimpleNamespace(Popen=slow, DEVNULL=subprocess.DEVNULL)
+    )
     yield started
     for each in started:
         each.kill()

@@ -1,4 +1,6 @@
-"""Users of a stack and the pause of a snapshot: neither waits for long, and a changed stack is not kept."""
+"""Users of a stack and the pause of a snapshot: neither waits for long, and a changed stack is not
+kept.
+"""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The store of snapshots: found when finished and here, trimmed by last use; its helper container ends in any case."""
+"""The store of snapshots: found when finished and here, trimmed by last use; its helper container
+ends in any case.
+"""
 
 import os
 from pathlib import Path
@@ -35,15 +37,26 @@ def local_plan(profile: str, **request: Any) -> Plan:
 def facts(key: str, megabytes: int = 1, **fields: Any) -> Facts:
     """A snapshot of one server."""
     plan = local_plan("mysql")
-    known = {"key": key, "profile": "mysql", "checkout": "/here", "uuid": "u", "bytes": megabytes * MIB,
-             "images": {plan.databases[0].image: "sha256:one"}, "positions": {"mysql1": None},
-             "volumes": {"mysql1-data": "mysql1"}, "made_unix_s": 1.0}  # fmt: skip
+    known = {
+        "key": key,
+        "profile": "mysql",
+        "checkout": "/here",
+        "uuid": "u",
+        "bytes": megabytes * MIB,
+        "images": {plan.databases[0].image: "sha256:one"},
+        "positions": {"mysql1": None},
+        "volumes": {"mysql1-data": "mysql1"},
+        "made_unix_s": 1.0,
+    }
     return Facts.model_validate({**known, **fields})
 
 
 def put(docker: FakeDocker, each: Facts, used_unix_s: float = 1.0) -> None:
     """A finished snapshot."""
-    docker.volumes[store.volume_name(each.key)] = {store.LABEL: each.key, "sandbox.checkout": each.checkout}
+    docker.volumes[store.volume_name(each.key)] = {
+        store.LABEL: each.key,
+        "sandbox.checkout": each.checkout,
+    }
     store.keep(each)
     path = store._path(each.key)
     os.utime(path, (used_unix_s, used_unix_s))
@@ -136,6 +149,8 @@ def test_two_of_a_stack_have_names_of_their_own() -> None:
 def test_who_uses_a_stack_comes_before_the_copy_of_it(in_background: bool) -> None:
     """A restored stack, by contrast, waits for its files."""
     docker = FakeDocker()
-    with CopyHelper(docker, "client", Identity("p", "/x"), ["a:/from/a:ro"], in_background=in_background):
+    with CopyHelper(
+        docker, "client", Identity("p", "/x"), ["a:/from/a:ro"], in_background=in_background
+    ):
         pass
     assert ("--cpu-shares" in docker.called("run")[0]) is in_background

@@ -31,16 +31,24 @@ def test_servers_are_paused_for_the_block_and_what_the_engine_knows_counts(
     with _paused(servers) as all_are:
         assert all_are is (state == "true")
         calls = (tmp_path / "calls").read_text().splitlines()
-        assert {each for each in calls if each.startswith("pause")} == {f"pause {each.id}" for each in servers}
-    unpaused = [each for each in (tmp_path / "calls").read_text().splitlines() if each.startswith("unpause")]
+        assert {each for each in calls if each.startswith("pause")} == {
+            f"pause {each.id}" for each in servers
+        }
+    unpaused = [
+        each for each in (tmp_path / "calls").read_text().splitlines() if each.startswith("unpause")
+    ]
     assert len(unpaused) == 2
 
 
 @pytest.mark.parametrize(("topology", "parted"), [("galera", 2), ("async", 0)])
-def test_members_of_galera_part_before_they_stop_so_that_they_end_at_one_position(topology: str, parted: int) -> None:
+def test_members_of_galera_part_before_they_stop_so_that_they_end_at_one_position(
+    topology: str, parted: int
+) -> None:
     docker = FakeDocker()
     stack = running_stack(docker, "mysql+replica1")
     servers = [each for each in stack.members if each.is_server]
-    _part_members(stack, [replace(each, about={**each.about, "topology": topology}) for each in servers])
+    _part_members(
+        stack, [replace(each, about={**each.about, "topology": topology}) for each in servers]
+    )
     calls = docker.called("network", "disconnect", "--force", f"{stack.project}_stack")
     assert len({call[-1] for call in calls}) == parted == len(calls)

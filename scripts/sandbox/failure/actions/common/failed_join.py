@@ -1,4 +1,6 @@
-"""A server that joins its group and cannot: found by what it answers and by what its log says, without a time-out."""
+"""A server that joins its group and cannot: found by what it answers and by what its log says,
+without a time-out.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,15 +12,21 @@ from sandbox.core.errors import SandboxError
 from sandbox.stack.protocol import ReadyAnswer, RunningStack
 
 LASTS_S = 5.0
-"""An answer that cannot become another one by itself, for so long: a server that is only starting has it for less."""
+"""An answer that cannot become another one by itself, for so long: a server that is only starting
+has it for less.
+"""
 LOG_EVERY_S = 3.0
 _FINAL = (
     (re.compile(r"^\d*,Disconnected,\d*$"), "it has left its cluster"),
     (re.compile(r"^receiver(?=[^:]*\bNo\b)[^:]*: (?P<why>.+)"), "its replication has stopped"),
 )
-"""What a server that is not ready answers → what that means: Galera without its provider, a replica with an error."""
+"""What a server that is not ready answers → what that means: Galera without its provider, a replica
+with an error.
+"""
 _IN_GROUP = re.compile(r"\[ERROR\].*\[MY-(?:010584|010586|011451|011526|013146)\]")
-"""Group Replication's applier failed, or the member has transactions of its own: no attempt ends otherwise."""
+"""Group Replication's applier failed, or the member has transactions of its own: no attempt ends
+otherwise.
+"""
 _ATTEMPTS = 2
 _CAUSES = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -37,7 +45,9 @@ _LONGEST = 240
 
 
 def cause_in(log: str) -> str | None:
-    """The line of a log that says why a server failed: the first of the most telling kind; None without any."""
+    """The line of a log that says why a server failed: the first of the most telling kind; None
+    without any.
+    """
     lines = log.splitlines()
     for kind in _CAUSES:
         for line in lines:
@@ -52,7 +62,9 @@ def _shortened(line: str) -> str:
 
 
 def final_state(answer: str) -> str | None:
-    """What an answer means that does not become another one by itself; None for any other answer."""
+    """What an answer means that does not become another one by itself; None for any other
+    answer.
+    """
     for pattern, meaning in _FINAL:
         if found := pattern.search(answer):
             why = found.groupdict().get("why")
@@ -73,7 +85,9 @@ class JoinWatch:
     _log_s: float = float("-inf")
 
     def failure(self, joiner: str, answers: Mapping[str, ReadyAnswer]) -> str | None:
-        """Why the joiner, or another server, is not going to be ready; None while it may be. ``answers``: as now."""
+        """Why the joiner, or another server, is not going to be ready; None while it may be.
+        ``answers``: as now.
+        """
         now_s = self.clock()
         final = {
             name: state

@@ -1,4 +1,6 @@
-"""Asynchronous replication by GTID, as MySQL and MariaDB word it: status, promotion, another source."""
+"""Asynchronous replication by GTID, as MySQL and MariaDB word it: status, promotion, another
+source.
+"""
 
 import re
 from dataclasses import dataclass
@@ -11,10 +13,13 @@ from sandbox.stack.protocol import StackNode
 
 ANSWER_S = 10.0
 _LOCK_S = 4
-"""Read-only waits for two locks, of statements and of commits: the server must give up before its client does."""
+"""Read-only waits for two locks, of statements and of commits: the server must give up before its
+client does.
+"""
 LOAD_CLONE_PLUGIN = (
-    "SET @load = IF((SELECT COUNT(*) FROM information_schema.plugins WHERE plugin_name = 'clone') = 0,"
-    """ "INSTALL PLUGIN clone SONAME 'mysql_clone.so'", 'DO 0'); PREPARE load_it FROM @load; EXECUTE load_it"""
+    "SET @load = IF((SELECT COUNT(*) FROM information_schema.plugins WHERE plugin_name = 'clone')"
+    " = 0,"
+    """ "INSTALL PLUGIN clone SONAME 'mysql_clone.so'", 'DO 0'); PREPARE load_it FROM @load; EXECUTE load_it"""  # noqa: E501
 )
 """So that a server can be copied from, or take a copy (MySQL from 8.0.17 on)."""
 _FIELD = re.compile(r"\s*(\w+): ?(.*)")
@@ -22,7 +27,8 @@ _FIELD = re.compile(r"\s*(\w+): ?(.*)")
 
 @dataclass(frozen=True, slots=True)
 class ReplicationStatus:
-    """``source``: the host that it follows, or empty; ``received``: what its receiver has; ``error``: the last one.
+    """``source``: the host that it follows, or empty; ``received``: what its receiver has;
+    ``error``: the last one.
 
     ``has_failed``: it ended its receiver or its applier, and does not try again.
     """
@@ -44,21 +50,30 @@ class Replica:
         self._version: str | None = None
 
     def run(self, statements: str, timeout_s: float = ANSWER_S) -> dict[str, str]:
-        """Runs statements; the last value of each column of all results. Raises MachineError where one fails."""
+        """Runs statements; the last value of each column of all results. Raises MachineError where
+        one fails.
+        """
         program = "mariadb" if self._mariadb else "mysql"
         argv = [program, "--defaults-file=/sandbox/client.cnf", "--vertical"]
         try:
-            answer = self._operation.stack.run(self.name, argv, stdin=statements, timeout_s=timeout_s)
+            answer = self._operation.stack.run(
+                self.name, argv, stdin=statements, timeout_s=timeout_s
+            )
         except TimeoutError as late:
             raise not_answered(self.name, timeout_s) from late
         if answer.code:
-            raise MachineError(f"{self.name} refuses a statement", answer.last_error, "try: make ps")
+            raise MachineError(
+                f"{self.name} refuses a statement", answer.last_error, "try: make ps"
+            )
         return _columns(answer.stdout)
 
     def status(self) -> ReplicationStatus:
         """What it replicates, and from whom."""
         shown = self.run("SHOW ALL SLAVES STATUS" if self._mariadb else f"SHOW {self._word} STATUS")
-        threads = [shown.get(f"Replica_{name}_Running") or shown.get(f"Slave_{name}_Running") for name in ("IO", "SQL")]
+        threads = [
+            shown.get(f"Replica_{name}_Running") or shown.get(f"Slave_{name}_Running")
+            for name in ("IO", "SQL")
+        ]
         error = shown.get("Last_IO_Error") or shown.get("Last_SQL_Error", "")
         return ReplicationStatus(
             source=shown.get("Source_Host") or shown.get("Master_Host", ""),
@@ -95,15 +110,21 @@ class Replica:
             return
         if self._mariadb or self._is_modern("5.7.5"):
             wait = "MASTER_GTID_WAIT" if self._mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
-            asked = self.run(f"SELECT {wait}('{held}', {limit_s:g}) AS waited", timeout_s=limit_s + ANSWER_S)
+            asked = self.run(
+                f"SELECT {wait}('{held}', {limit_s:g}) AS waited", timeout_s=limit_s + ANSWER_S
+            )
             applied = asked.get("waited") == "0"
         else:
             applied = self._operation.wait_for(lambda: not self.lacks(held), limit_s)
         if not applied:
-            raise TooLateError(f"{self.name} has not applied all that it should", f"within {limit_s:g} s")
+            raise TooLateError(
+                f"{self.name} has not applied all that it should", f"within {limit_s:g} s"
+            )
 
     def become_writer(self) -> None:
-        """Forgets its source and takes writes; semi-synchronous replication, where it is in use, follows."""
+        """Forgets its source and takes writes; semi-synchronous replication, where it is in use,
+        follows.
+        """
         self.forget_source()
         self._set_semisync(source=True)
         self.become_writable()
@@ -122,43 +143,60 @@ class Replica:
         return self.run("SELECT @@GLOBAL.read_only AS read_only").get("read_only") in ("0", "OFF")
 
     def become_read_only(self) -> None:
-        """Takes no more writes, not even of root. Raises MachineError where running transactions keep it from that."""
+        """Takes no more writes, not even of root. Raises MachineError where running transactions
+        keep it from that.
+        """
         self.run(f"SET SESSION lock_wait_timeout={_LOCK_S}; {self._read_only('ON')}")
 
     def follow(self, source: StackNode, password: str, position: str = "") -> None:
-        """Replicates from another server of its group, from what it holds on, and retries indefinitely.
+        """Replicates from another server of its group, from what it holds on, and retries
+        indefinitely.
 
-        ``position``: what a server of MariaDB holds, where neither its binary log nor its replication has it.
+        ``position``: what a server of MariaDB holds, where neither its binary log nor its
+        replication has it.
         """
         self._set_semisync(source=False)
         if self._mariadb:
-            # One that was a source has no replication position: what it holds is in its binary log alone.
-            held = f"'{position}'" if position else "" if self.status().source else "@@gtid_binlog_pos"
+            # One that was a source has no replication position: what it holds is in its binary log
+            # alone.
+            held = (
+                f"'{position}'" if position else "" if self.status().source else "@@gtid_binlog_pos"
+            )
             start_at = f"SET GLOBAL gtid_slave_pos = {held}; " if held else ""
             self.run(
-                f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port},"
-                f" MASTER_USER='replication', MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos,"
-                " MASTER_CONNECT_RETRY=1, MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0; START SLAVE"
+                f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='{source.host}',"
+                f" MASTER_PORT={source.port}, MASTER_USER='replication',"
+                f" MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1,"
+                " MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0; START SLAVE"
             )
             return
         change, prefix = self._change
         key = f", GET_{prefix}_PUBLIC_KEY=1" if self._is_modern("8.0") else ""
         self.run(
-            f"STOP {self._word}; {change} {prefix}_HOST='{source.host}', {prefix}_PORT={source.port},"
-            f" {prefix}_USER='replication', {prefix}_PASSWORD='{password}', {prefix}_AUTO_POSITION=1{key},"
+            f"STOP {self._word}; {change} {prefix}_HOST='{source.host}',"
+            f" {prefix}_PORT={source.port}, {prefix}_USER='replication',"
+            f" {prefix}_PASSWORD='{password}', {prefix}_AUTO_POSITION=1{key},"
             f" {prefix}_CONNECT_RETRY=1, {prefix}_RETRY_COUNT=0; START {self._word}"
         )
 
     def lacks(self, held: str) -> str:
-        """What it does not have of another server's GTID set or position; empty where it has all."""
+        """What it does not have of another server's GTID set or position; empty where it has
+        all.
+        """
         return beyond(held, self.held())
 
     def _read_only(self, state: str) -> str:
-        both = "" if self._mariadb or not self._is_modern("5.7.8") else f"SET GLOBAL super_read_only={state}; "
+        both = (
+            ""
+            if self._mariadb or not self._is_modern("5.7.8")
+            else f"SET GLOBAL super_read_only={state}; "
+        )
         return f"{both}SET GLOBAL read_only={state}"
 
     def _set_semisync(self, source: bool) -> None:
-        """The source waits for its replicas, a replica for nobody; nothing changes where neither waits now."""
+        """The source waits for its replicas, a replica for nobody; nothing changes where neither
+        waits now.
+        """
         # Of MySQL before 5.7.6 and of MariaDB, performance_schema has no such table.
         old = self._mariadb or not self._is_modern("5.7.6")
         shown = self.run(
@@ -177,13 +215,17 @@ class Replica:
     @property
     def _change(self) -> tuple[str, str]:
         modern = self._is_modern("8.0.23")
-        return ("CHANGE REPLICATION SOURCE TO", "SOURCE") if modern else ("CHANGE MASTER TO", "MASTER")
+        return (
+            ("CHANGE REPLICATION SOURCE TO", "SOURCE") if modern else ("CHANGE MASTER TO", "MASTER")
+        )
 
     @property
     def version(self) -> str:
         """Its server's, such as ``8.4.3``."""
         if self._version is None:
-            self._version = self.run("SELECT @@version AS version").get("version", "").partition("-")[0]
+            self._version = (
+                self.run("SELECT @@version AS version").get("version", "").partition("-")[0]
+            )
         return self._version
 
     @property
@@ -200,12 +242,16 @@ def replication_password(operation: Operation) -> str:
     answer = operation.stack.run(operation.client, ["sed", "-n", "2p", "/sandbox/passwords"])
     if answer.code or not answer.stdout.strip():
         what = "the password of the replication account cannot be read"
-        raise MachineError(what, answer.last_error or "it is line 2 of /sandbox/passwords", "try: make ps")
+        raise MachineError(
+            what, answer.last_error or "it is line 2 of /sandbox/passwords", "try: make ps"
+        )
     return answer.stdout.strip()
 
 
 def _columns(shown: str) -> dict[str, str]:
-    """Column → value of vertical output. A GTID set of several sources has a line for each: they belong together."""
+    """Column → value of vertical output. A GTID set of several sources has a line for each: they
+    belong together.
+    """
     found: dict[str, str] = {}
     last = None
     for line in shown.splitlines():

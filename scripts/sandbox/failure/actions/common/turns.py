@@ -1,4 +1,6 @@
-"""Servers that go one after the other: in which order, and the wait until the group is whole again in between."""
+"""Servers that go one after the other: in which order, and the wait until the group is whole again
+in between.
+"""
 
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -12,9 +14,14 @@ _LOOK_S = 0.2
 
 
 def writer_last(operation: Operation) -> list[StackNode]:
-    """The servers of the group: readers first, then writers; at the end those that the action was aimed at."""
+    """The servers of the group: readers first, then writers; at the end those that the action was
+    aimed at.
+    """
     roles, aimed_at = operation.stack.roles(), operation.targets
-    return sorted(operation.servers, key=lambda node: (roles.get(node.name) == "writer", node.name in aimed_at))
+    return sorted(
+        operation.servers,
+        key=lambda node: (roles.get(node.name) == "writer", node.name in aimed_at),
+    )
 
 
 def ready_nodes(operation: Operation) -> set[str]:
@@ -23,14 +30,20 @@ def ready_nodes(operation: Operation) -> set[str]:
 
 
 def to_be_ready(operation: Operation) -> set[str]:
-    """Every server of the group, even where one of them is away when the turns begin; and what else is ready now."""
+    """Every server of the group, even where one of them is away when the turns begin; and what else
+    is ready now.
+    """
     return ready_nodes(operation) | {node.name for node in operation.servers}
 
 
 def in_turn(
-    operation: Operation, order: Sequence[StackNode], restart: Callable[[StackNode], object], limit_s: float
+    operation: Operation,
+    order: Sequence[StackNode],
+    restart: Callable[[StackNode], object],
+    limit_s: float,
 ) -> None:
-    """Does something to each server that starts it anew; the next one follows when all are ready again.
+    """Does something to each server that starts it anew; the next one follows when all are ready
+    again.
 
     Raises TooLateError where they are not, within the limit.
     """
@@ -43,11 +56,12 @@ def in_turn(
 def wait_until_back(
     operation: Operation, node: StackNode, before: Collection[str], limit_s: float, started: float
 ) -> float:
-    """Waits until all nodes that were ready before are so again, and notes how many seconds after the start that was.
+    """Waits until all nodes that were ready before are so again, and notes how many seconds after
+    the start that was.
 
-    ``started``: when the node was, on the monotonic clock. Raises TooLateError, with the line of its log that says why,
-    where the node ends instead or cannot join any more, and where they are not ready within the limit: it has taken
-    the limit at least.
+    ``started``: when the node was, on the monotonic clock. Raises TooLateError, with the line of
+    its log that says why, where the node ends instead or cannot join any more, and where they are
+    not ready within the limit: it has taken the limit at least.
     """
     servers = frozenset(each.name for each in operation.servers)
     waiting = _Return(operation, node, before, JoinWatch(operation.stack, servers, time.monotonic))
@@ -77,7 +91,10 @@ class _Return:
         """Every node is asked, which costs the machine most, only once this one answers at all."""
         name, stack = self.node.name, self.operation.stack
         if state := stack.dead_nodes().get(name):
-            self.failed = f"{name} ended instead of joining", f"it is {state}; {self.watch.why(name)}"
+            self.failed = (
+                f"{name} ended instead of joining",
+                f"it is {state}; {self.watch.why(name)}",
+            )
             return True
         if not self.operation.answers(self.node):
             return False
@@ -91,4 +108,8 @@ class _Return:
 
 def late(operation: Operation, wanted: Collection[str]) -> list[str]:
     """Nodes of those that are not ready now."""
-    return [node for node, answer in operation.stack.readiness().items() if node in wanted and not answer.ready]
+    return [
+        node
+        for node, answer in operation.stack.readiness().items()
+        if node in wanted and not answer.ready
+    ]

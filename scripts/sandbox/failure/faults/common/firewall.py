@@ -1,4 +1,6 @@
-"""Faults by packet filter: rules against a node's peers, in a chain of our own in its network namespace."""
+"""Faults by packet filter: rules against a node's peers, in a chain of our own in its network
+namespace.
+"""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,10 +15,14 @@ from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 CHAIN = "SANDBOX-FAULT"
-"""What the name of every chain begins with: each fault has one of its own, so that two can be in effect at once."""
+"""What the name of every chain begins with: each fault has one of its own, so that two can be in
+effect at once.
+"""
 Way = Literal["in", "out"]
 _SIDES: Mapping[Way, tuple[str, str]] = {"in": ("INPUT", "-s"), "out": ("OUTPUT", "-d")}
-"""Hook of a direction, and what of a packet is the peer there. A peer is never both of one packet: one chain does."""
+"""Hook of a direction, and what of a packet is the peer there. A peer is never both of one packet:
+one chain does.
+"""
 _OF_ITS_GROUP = ("servers", "proxies")
 _KINDS: Mapping[str, frozenset[Kind]] = {
     "servers": SERVERS,
@@ -28,7 +34,9 @@ _HANGS = "124"  # exit status of timeout(1)
 
 
 def clearing(chain: str) -> str:
-    """The script that removes a chain, wherever an injection stopped; it fails where the chain is still there."""
+    """The script that removes a chain, wherever an injection stopped; it fails where the chain is
+    still there.
+    """
     return f"""\
 for hook in INPUT OUTPUT; do
   while iptables -w -D $hook -j {chain} 2>/dev/null; do :; done
@@ -41,11 +49,18 @@ case $rules in *'-N {chain}'*) echo 'the chain {chain} is still there' >&2; exit
 
 
 def putting(chain: str, rules: Sequence[str]) -> str:
-    """The script that puts rules in effect at once, by one process: each takes its time on a busy machine."""
+    """The script that puts rules in effect at once, by one process: each takes its time on a busy
+    machine.
+    """
     lines = [f":{chain} -", *(f"-A {chain} {rule}" for rule in rules)]
     lines += [f"-I {hook} -j {chain}" for hook, _ in _SIDES.values()]
-    restore = "\n".join(["iptables-restore -w --noflush <<'RULES' || exit", "*filter", *lines, "COMMIT", "RULES"])
-    return f"rules=$(iptables -w -S) || exit\ncase $rules in *'-N {chain}'*)\n{clearing(chain)};; esac\n{restore}\n"
+    restore = "\n".join(
+        ["iptables-restore -w --noflush <<'RULES' || exit", "*filter", *lines, "COMMIT", "RULES"]
+    )
+    return (
+        f"rules=$(iptables -w -S) || exit\ncase $rules in *'-N {chain}'*)\n{clearing(chain)};;"
+        f" esac\n{restore}\n"
+    )
 
 
 def put(node: NodeControl, chain: str, rules: Sequence[str]) -> None:
@@ -68,7 +83,9 @@ def start_helper(node: NodeControl) -> None:
 
 
 class PacketFault(Fault):
-    """What partition, reset and loss have in common: which packets, and how it is seen that they are filtered."""
+    """What partition, reset and loss have in common: which packets, and how it is seen that they
+    are filtered.
+    """
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"iptables"})
     kinds: ClassVar[frozenset[Kind]] = NODES
@@ -77,10 +94,16 @@ class PacketFault(Fault):
     away_from: str = Field(
         default="servers",
         min_length=1,
-        description="from whom: servers or proxies (of its group), client, everyone, or a node's name",
+        description=(
+            "from whom: servers or proxies (of its group), client, everyone, or a node's name"
+        ),
     )
-    one_way: Way | None = Field(default=None, description="only packets that it gets (in) or sends (out)")
-    port: int | None = Field(default=None, ge=1, le=65535, description="only TCP packets to this port")
+    one_way: Way | None = Field(
+        default=None, description="only packets that it gets (in) or sends (out)"
+    )
+    port: int | None = Field(
+        default=None, ge=1, le=65535, description="only TCP packets to this port"
+    )
 
     def befalls_host(self) -> bool:
         return True
@@ -113,7 +136,9 @@ class PacketFault(Fault):
         """One rule for each address and direction, as iptables takes it."""
         port = f" -p tcp --dport {self.port}" if self.port else ""
         sides = [_SIDES[way][1] for way in self.ways()]
-        return [f"{side} {address}{port} {self.verdict()}" for address in addresses for side in sides]
+        return [
+            f"{side} {address}{port} {self.verdict()}" for address in addresses for side in sides
+        ]
 
     def chosen(self, node: NodeControl, scene: Scene) -> list[Peer]:
         """The peers that ``away_from`` means. Raises SandboxError (exit 2) where it means none.
@@ -122,22 +147,34 @@ class PacketFault(Fault):
         """
         others = [peer for peer in scene.peers if peer.name != node.name]
         named = [peer for peer in others if peer.name == self.away_from]
-        apart = [peer for peer in others if peer.name not in scene.targets and self._means(peer, node, scene)]
+        apart = [
+            peer
+            for peer in others
+            if peer.name not in scene.targets and self._means(peer, node, scene)
+        ]
         if not (named or apart):
             raise self._means_none(node, scene.targets, [peer.name for peer in others])
         return named or apart
 
     def _means(self, peer: Peer, node: NodeControl, scene: Scene) -> bool:
-        if self.away_from in _OF_ITS_GROUP and scene.group.get(peer.name) != scene.group.get(node.name):
+        if self.away_from in _OF_ITS_GROUP and scene.group.get(peer.name) != scene.group.get(
+            node.name
+        ):
             return False
         return self.away_from == "everyone" or peer.kind in _KINDS.get(self.away_from, ())
 
-    def _means_none(self, node: NodeControl, targets: Sequence[str], others: Sequence[str]) -> SandboxError:
+    def _means_none(
+        self, node: NodeControl, targets: Sequence[str], others: Sequence[str]
+    ) -> SandboxError:
         step = "try: make fault FAULT=partition OPTIONS=away_from=everyone"
         words = [*_KINDS, "everyone"]
         if self.away_from in words:
-            known = f"all hit by this fault: {', '.join(targets)}; no other matching node is running"
-            return SandboxError(f"away_from={self.away_from} matches no running peer of {node.name}", known, step)
+            known = (
+                f"all hit by this fault: {', '.join(targets)}; no other matching node is running"
+            )
+            return SandboxError(
+                f"away_from={self.away_from} matches no running peer of {node.name}", known, step
+            )
         known = did_you_mean(self.away_from, [*words, *others])
         return SandboxError(f"{node.name} has no peer '{self.away_from}' that runs", known, step)
 
@@ -152,7 +189,9 @@ class Severance(PacketFault):
         missing = super().missing_effect(node, scene)
         if missing or (self.port and self.one_way == "in"):  # then only the peers cannot connect
             return missing
-        servers = {peer.address: peer.name for peer in self.chosen(node, scene) if peer.kind in SERVERS}
+        servers = {
+            peer.address: peer.name for peer in self.chosen(node, scene) if peer.kind in SERVERS
+        }
         script = connecting(list(servers), self.port or SERVER_PORT)
         for line in beside(node, script, f"connecting from {node.name}").splitlines():
             address, status = line.split()
@@ -163,20 +202,28 @@ class Severance(PacketFault):
         return None
 
 
-def missing_rules(listed: str, chain: str, addresses: Sequence[str], ways: Sequence[Way]) -> str | None:
-    """What `iptables -S` lacks for the rules of a chain to be in effect; None where nothing is missing."""
+def missing_rules(
+    listed: str, chain: str, addresses: Sequence[str], ways: Sequence[Way]
+) -> str | None:
+    """What `iptables -S` lacks for the rules of a chain to be in effect; None where nothing is
+    missing.
+    """
     lines = listed.splitlines()
     for hook, _ in _SIDES.values():
         if f"-A {hook} -j {chain}" not in lines:
             return f"{hook} does not lead to the chain {chain}"
     rules = "\n".join(line for line in lines if line.startswith(f"-A {chain} "))
     sides = [_SIDES[way][1] for way in ways]
-    absent = [each for each in addresses if any(f" {side} {each}/32 " not in rules for side in sides)]
+    absent = [
+        each for each in addresses if any(f" {side} {each}/32 " not in rules for side in sides)
+    ]
     return f"no rule for {', '.join(absent)}" if absent else None
 
 
 def connecting(addresses: Sequence[str], port: int) -> str:
-    """The script that connects to all addresses at once, and prints each with its exit status, 124 where it hangs."""
+    """The script that connects to all addresses at once, and prints each with its exit status, 124
+    where it hangs.
+    """
     attempt = f"timeout {_CONNECT_S:g} bash -c '</dev/tcp/$1/{port}' 2>/dev/null; echo $1 $?"
     lines = [f"({attempt.replace('$1', address)}) &" for address in addresses]
     return "\n".join([*lines, "wait"]) + "\n"

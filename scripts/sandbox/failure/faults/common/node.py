@@ -1,4 +1,6 @@
-"""What faults do to a node alike: run a script in it, end its server and start it again, change its limits."""
+"""What faults do to a node alike: run a script in it, end its server and start it again, change its
+limits.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,13 +18,16 @@ SERVERS: frozenset[Kind] = frozenset({"database", "replica"})
 DATA = "/var/lib/mysql"
 SERVER_PORT = 3306
 LimitName = Literal["cpus", "memory_bytes"]
-_PID_FILE = "/sandbox/server.pid"  # the supervisor writes it; its content is also the number of the process group
+# The supervisor writes it; its content is also the number of the process group.
+_PID_FILE = "/sandbox/server.pid"
 _PROCESS_STATE = f"""\
 read -r pid <{_PID_FILE} && read -r stat <"/proc/$pid/stat" || exit
 stat=${{stat##*) }}
 printf '%s' "${{stat%% *}}"
 """
-_LISTENING = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{SERVER_PORT:04X} 0*:0000 0A'"
+_LISTENING = (
+    f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{SERVER_PORT:04X} 0*:0000 0A'"
+)
 
 
 def is_up(node: NodeControl) -> bool:
@@ -41,22 +46,30 @@ def missing_end(node: NodeControl) -> str | None:
 
 
 def answer(node: NodeControl, script: str, timeout_s: float = 10.0) -> ExecResult:
-    """Runs a script in the container, however it ends. Raises SandboxError (exit 4) where it lasts longer than that."""
+    """Runs a script in the container, however it ends. Raises SandboxError (exit 4) where it lasts
+    longer than that.
+    """
     try:
         return node.execute(script, timeout_s)
     except TimeoutError as problem:
-        raise MachineError(f"{node.name} does not answer", f"no end after {timeout_s:g} s", "try: make ps") from problem
+        raise MachineError(
+            f"{node.name} does not answer", f"no end after {timeout_s:g} s", "try: make ps"
+        ) from problem
 
 
 def inside(node: NodeControl, script: str, what: str, timeout_s: float = 10.0) -> str:
-    """Output of a script in the container. Raises SandboxError (exit 4) where it fails or lasts longer than that."""
+    """Output of a script in the container. Raises SandboxError (exit 4) where it fails or lasts
+    longer than that.
+    """
     result = answer(node, script, timeout_s)
     done(result, what)
     return result.stdout
 
 
 def beside(node: NodeControl, script: str, what: str) -> str:
-    """Output of a script that runs in the node's network namespace. Raises SandboxError (exit 4) where it fails."""
+    """Output of a script that runs in the node's network namespace. Raises SandboxError (exit 4)
+    where it fails.
+    """
     return _in_helper(node.in_network, script, what)
 
 
@@ -75,12 +88,16 @@ def _in_helper(run: Callable[[str], ExecResult], script: str, what: str) -> str:
 
 
 def has_processes(node: NodeControl) -> bool:
-    """Whether its container runs or is paused: its network namespace and its control group end with its processes."""
+    """Whether its container runs or is paused: its network namespace and its control group end with
+    its processes.
+    """
     return node.state().startswith(("running", "paused"))
 
 
 def process_state(node: NodeControl) -> str:
-    """Letter of the server's process, as ``T`` for stopped; empty where there is none. Source: proc(5), stat."""
+    """Letter of the server's process, as ``T`` for stopped; empty where there is none. Source:
+    proc(5), stat.
+    """
     return answer(node, _PROCESS_STATE).stdout.strip()
 
 
@@ -90,40 +107,56 @@ def server_lives(node: NodeControl) -> bool:
 
 
 def listens(node: NodeControl) -> bool:
-    """Whether anything listens on the server's port. Source: proc(5), /proc/net/tcp; state 0A is LISTEN."""
+    """Whether anything listens on the server's port. Source: proc(5), /proc/net/tcp; state 0A is
+    LISTEN.
+    """
     return answer(node, _LISTENING).code == 0
 
 
 def wait_for_end(node: NodeControl, limit_s: float) -> None:
-    """Until a server that shuts down has ended, or listens anew; what it ceases first is to listen."""
+    """Until a server that shuts down has ended, or listens anew; what it ceases first is to
+    listen.
+    """
     if is_up(node) and not listens(node):
-        patience_s = limit_s if server_lives(node) else SETTLE_S  # one that was killed has ended already
+        # One that was killed has ended already.
+        patience_s = limit_s if server_lives(node) else SETTLE_S
         soon(lambda: None if has_ended(node) or listens(node) else "it ends", patience_s)
 
 
 def signal_server(node: NodeControl, name: str) -> None:
     """Sends a signal to the server and all that it started, and not to its supervisor."""
     # dash refuses `kill -STOP -- -PID`.
-    inside(node, f'kill -s {name} -- "-$(cat {_PID_FILE})"', f"SIG{name} to the server of {node.name}")
+    inside(
+        node, f'kill -s {name} -- "-$(cat {_PID_FILE})"', f"SIG{name} to the server of {node.name}"
+    )
 
 
 def kill_server(node: NodeControl) -> None:
-    """Kills the server and keeps its container. Raises SandboxError (exit 4) where it does not end within seconds."""
+    """Kills the server and keeps its container. Raises SandboxError (exit 4) where it does not end
+    within seconds.
+    """
     node.signal("USR1")
     if soon(lambda: "it still runs" if server_lives(node) else None):
-        raise MachineError(f"the server of {node.name} does not end", "it was killed, but still runs", "try: make ps")
+        raise MachineError(
+            f"the server of {node.name} does not end",
+            "it was killed, but still runs",
+            "try: make ps",
+        )
 
 
 def start_without_server(node: NodeControl) -> None:
     """Leaves the container running and its server ended, whatever they were."""
     if has_ended(node):
         node.start()
-        soon(lambda: None if server_lives(node) else "not there yet")  # until then the signal would be lost
+        # Until then the signal would be lost.
+        soon(lambda: None if server_lives(node) else "not there yet")
     kill_server(node)
 
 
 def revive(node: NodeControl) -> None:
-    """Starts a killed server again, or the container where that ended too; harmless where the server runs."""
+    """Starts a killed server again, or the container where that ended too; harmless where the
+    server runs.
+    """
     if is_up(node):
         node.signal("USR2")
     elif has_ended(node):
@@ -133,7 +166,8 @@ def revive(node: NodeControl) -> None:
 def limit_now(node: NodeControl, name: LimitName) -> dict[str, str]:
     """One of a container's limits as `restore_limit` takes it; an empty text for none.
 
-    A fault keeps only the limit that it sets: the other one may be another fault's, healed earlier or later.
+    A fault keeps only the limit that it sets: the other one may be another fault's, healed earlier
+    or later.
     """
     limit = getattr(node.limits(), name)
     return {name: "" if limit is None else str(limit)}

@@ -1,4 +1,6 @@
-"""Whether a data directory has a file system of its own, so that filling it, or its power loss, harms nobody else."""
+"""Whether a data directory has a file system of its own, so that filling it, or its power loss,
+harms nobody else.
+"""
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.failure.faults.common.node import DATA, answer, inside
@@ -12,20 +14,25 @@ _UNITS = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def refuse_shared_disk(node: NodeControl) -> None:
-    """Raises SandboxError (exit 3: skipped) unless the data directory has a file system of its own, at most 64 GiB.
+    """Raises SandboxError (exit 3: skipped) unless the data directory has a file system of its own,
+    at most 64 GiB.
 
-    The device number is not enough: a volume has another one than the container's root, and yet is the host's disk.
+    The device number is not enough: a volume has another one than the container's root, and yet is
+    the host's disk.
     """
     mount = _mount_of(node)
     size = mount.get("size") or _blocks(node, mount) if "shared" not in mount else None
     if size is None or int(size) > LARGEST:
         what = f"the fault disk-full is skipped: the disk of {node.name} may be the host's"
-        known = mount.get("shared") or (f"{int(size) / 1024**3:.0f} GiB; at most 64" if size else "of unknown size")
+        known = mount.get("shared") or (
+            f"{int(size) / 1024**3:.0f} GiB; at most 64" if size else "of unknown size"
+        )
         raise SandboxError(what, f"{DATA}: {known}", _STEP, ExitCode.UNKNOWN)
 
 
 def refuse_powered_disk(node: NodeControl) -> None:
-    """Raises SandboxError (exit 3: skipped) unless the data directory is the whole ext4 or XFS of a loop device.
+    """Raises SandboxError (exit 3: skipped) unless the data directory is the whole ext4 or XFS of a
+    loop device.
 
     No other can be shut down without flushing.
     """
@@ -36,18 +43,25 @@ def refuse_powered_disk(node: NodeControl) -> None:
     if not reason and mount["kind"] not in _SHUT_DOWN:
         reason = f"{mount['kind']} cannot be shut down without flushing"
     if reason:
-        what = f"the fault power-loss is skipped: {node.name} has no disk of its own that can lose power"
+        what = (
+            f"the fault power-loss is skipped: {node.name} has no disk of its own that can lose"
+            " power"
+        )
         raise SandboxError(what, f"{DATA}: {reason}", _STEP, ExitCode.UNKNOWN)
 
 
 def _mount_of(node: NodeControl) -> dict[str, str]:
-    return data_mount(inside(node, "cat /proc/self/mountinfo", f"reading the mounts of {node.name}"))
+    return data_mount(
+        inside(node, "cat /proc/self/mountinfo", f"reading the mounts of {node.name}")
+    )
 
 
 def data_mount(mountinfo: str) -> dict[str, str]:
-    """The data directory's ``device``, ``root``, ``kind``, ``source``, ``size`` (of a tmpfs), or how it is ``shared``.
+    """The data directory's ``device``, ``root``, ``kind``, ``source``, ``size`` (of a tmpfs), or
+    how it is ``shared``.
 
-    Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type, source, options.
+    Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type,
+    source, options.
     """
     mounts = [line.split() for line in mountinfo.splitlines()]
     found = [words for words in mounts if words[4] == DATA]
@@ -60,7 +74,9 @@ def data_mount(mountinfo: str) -> dict[str, str]:
         return {"shared": f"its file system is mounted at {others[0]}, too"}
     if kind != "tmpfs" and mine[3] != "/" and not source.startswith(_LOOP_DEVICES):
         return {"shared": f"it is the folder {mine[3]} of {source}"}
-    limit = next((word.removeprefix("size=") for word in options.split(",") if word.startswith("size=")), "")
+    limit = next(
+        (word.removeprefix("size=") for word in options.split(",") if word.startswith("size=")), ""
+    )
     mount = {"device": mine[2], "root": mine[3], "kind": kind, "source": source}
     return mount | ({"size": str(_bytes(limit))} if limit else {})
 
@@ -73,5 +89,7 @@ def _blocks(node: NodeControl, mount: dict[str, str]) -> int | None:
     """Size of a block device; None of what is none, such as a tmpfs without a limit."""
     # A Btrfs has a device number of its own, which is not that of its disk.
     of_source = f"/sys/class/block/{mount['source'].rpartition('/')[2]}/size"
-    result = answer(node, f"cat /sys/dev/block/{mount['device']}/size 2>/dev/null || cat {of_source}")
+    result = answer(
+        node, f"cat /sys/dev/block/{mount['device']}/size 2>/dev/null || cat {of_source}"
+    )
     return None if result.code else int(result.stdout) * 512

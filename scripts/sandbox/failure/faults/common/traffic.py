@@ -1,4 +1,6 @@
-"""Faults by traffic control: a queueing discipline for what a node sends, on its device in the stack's network."""
+"""Faults by traffic control: a queueing discipline for what a node sends, on its device in the
+stack's network.
+"""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -31,13 +33,19 @@ class TrafficFault(Fault):
         address = node.address()
         if address is None:
             raise MachineError(
-                f"{node.name} has no address", "only a node on the network can be slowed", "try: make ps"
+                f"{node.name} has no address",
+                "only a node on the network can be slowed",
+                "try: make ps",
             )
-        script = removing(self.discipline) + adding(address, f"{self.discipline} {self.arguments()}")
+        script = removing(self.discipline) + adding(
+            address, f"{self.discipline} {self.arguments()}"
+        )
         beside(node, script, f"slowing the network of {node.name}")
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
-        there = any(line.startswith(f"qdisc {self.discipline} ") for line in shown(node).splitlines())
+        there = any(
+            line.startswith(f"qdisc {self.discipline} ") for line in shown(node).splitlines()
+        )
         return None if there else f"no device of it has a {self.discipline}"
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
@@ -54,7 +62,9 @@ def shown(node: NodeControl) -> str:
 
 
 def adding(address: str, discipline: str) -> str:
-    """The script that gives the device of an address a discipline; a node plugged in again may have another device."""
+    """The script that gives the device of an address a discipline; a node plugged in again may have
+    another device.
+    """
     return f"""\
 device=$(ip -o -4 address show | while read -r _ name _ own _; do
   case $own in {address}/*) printf '%s' "${{name%@*}}" ;; esac

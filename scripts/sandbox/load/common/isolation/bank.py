@@ -1,7 +1,8 @@
-"""The anomalies of a bank's history: transfers that read balances and then write them, reads of all accounts. Pure.
+"""The anomalies of a bank's history: transfers that read balances and then write them, reads of all
+accounts. Pure.
 
-A row holds its balance and the transfer that wrote it last, its version. A transfer says which versions it replaced, so
-every account has a tree of versions; without a lost update it is a line.
+A row holds its balance and the transfer that wrote it last, its version. A transfer says which
+versions it replaced, so every account has a tree of versions; without a lost update it is a line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,8 @@ BEGINNING: Version = 0
 class BankHistory:
     """A history and what follows from it.
 
-    Operations: ``["w", account, [version, replaced]]`` of a transfer, ``["r", account, [balance, version]]`` of a read.
+    Operations: ``["w", account, [version, replaced]]`` of a transfer, ``["r", account, [balance,
+    version]]`` of a read.
     """
 
     txns: Sequence[Txn]
@@ -77,7 +79,9 @@ class BankHistory:
         return start + len(path)
 
     def precedes(self, account: int, older: Version, newer: Version) -> bool:
-        """Whether a version, or one of which it is the base, was replaced on the way to another one."""
+        """Whether a version, or one of which it is the base, was replaced on the way to another
+        one.
+        """
         low, high = self.depth(account, older), self.depth(account, newer)
         if low is None or high is None or low >= high:
             return False
@@ -114,12 +118,17 @@ def _aborted(history: BankHistory) -> Iterator[str]:
 
 def _unexplained(history: BankHistory) -> Iterator[str]:
     for txn, seen in history.reads:
-        if any(version != BEGINNING and version not in history.transfers for _, version in seen.values()):
+        if any(
+            version != BEGINNING and version not in history.transfers
+            for _, version in seen.values()
+        ):
             yield f"{txn} shows a version that no transfer wrote"
 
 
 def _lost_updates(history: BankHistory) -> Iterator[str]:
-    """P4: two transfers replaced the same version of an account; all but one of them are counted."""
+    """P4: two transfers replaced the same version of an account; all but one of them are
+    counted.
+    """
     first: dict[tuple[int, Version], Version] = {}
     for version, replaced in history.writes.items():
         for account, before in replaced.items():
@@ -138,7 +147,8 @@ def _lost_writes(history: BankHistory) -> Iterator[str]:
         while version in history.writes and version not in kept:
             kept.add(version)
             version = history.writes[version].get(account, BEGINNING)
-        if version != BEGINNING:  # of an unknown transfer that took effect: what it replaced is not known
+        # Of an unknown transfer that took effect: what it replaced is not known.
+        if version != BEGINNING:
             continue
         for each, replaced in history.writes.items():
             if account in replaced and each not in kept:
@@ -147,7 +157,9 @@ def _lost_writes(history: BankHistory) -> Iterator[str]:
 
 def _stale(history: BankHistory) -> Iterator[str]:
     """A read that shows an older version than one acknowledged before it began."""
-    acked = sorted((txn.ended_ns, version) for version, txn in history.transfers.items() if txn.outcome == "ok")
+    acked = sorted(
+        (txn.ended_ns, version) for version, txn in history.transfers.items() if txn.outcome == "ok"
+    )
     newest: dict[int, Version] = {}
     at = 0
     for txn, seen in history.load_reads:
@@ -160,7 +172,9 @@ def _stale(history: BankHistory) -> Iterator[str]:
             yield f"{txn}: account {old[0]} lacks a transfer acknowledged {age_ms:.1f} ms before"
 
 
-def _missed(history: BankHistory, account: int, seen: Mapping[int, tuple[int, Version]], newest: Version) -> bool:
+def _missed(
+    history: BankHistory, account: int, seen: Mapping[int, tuple[int, Version]], newest: Version
+) -> bool:
     return account in seen and history.precedes(account, seen[account][1], newest)
 
 
@@ -177,8 +191,12 @@ def _fractured(history: BankHistory) -> Iterator[str]:
             yield f"{txn} shows one half of {history.transfers[half]}"
 
 
-def _other_halves(history: BankHistory, account: int, version: Version, most: int) -> Iterator[tuple[int, Version]]:
-    """Of what a version of an account contains: each other account, with its newest transfer to or from this one."""
+def _other_halves(
+    history: BankHistory, account: int, version: Version, most: int
+) -> Iterator[tuple[int, Version]]:
+    """Of what a version of an account contains: each other account, with its newest transfer to or
+    from this one.
+    """
     known: set[int] = set()
     passed: set[Version] = set()
     while len(known) < most and version in history.writes and version not in passed:
@@ -194,7 +212,9 @@ def _non_monotonic(history: BankHistory) -> Iterator[str]:
     latest: dict[int, dict[int, tuple[int, Version]]] = {}
     for txn, seen in history.load_reads:
         before = latest.get(txn.process, {})
-        if any(_missed(history, account, seen, version) for account, (_, version) in before.items()):
+        if any(
+            _missed(history, account, seen, version) for account, (_, version) in before.items()
+        ):
             yield f"{txn} shows an older version than this client had read before"
         latest[txn.process] = seen
 

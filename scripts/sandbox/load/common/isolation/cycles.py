@@ -1,4 +1,6 @@
-"""Cycles of dependencies between transactions, by kind: G0, G1c, G-single, G2-item (Adya 1999; Elle 2020). Pure."""
+"""Cycles of dependencies between transactions, by kind: G0, G1c, G-single, G2-item (Adya 1999; Elle
+2020). Pure.
+"""
 
 import heapq
 from collections import deque
@@ -17,7 +19,8 @@ Cycle = list[int]
 class Dependencies:
     """Edges between transactions: the second depends on the first.
 
-    ``ww``: it overwrote its version; ``wr``: it read it; ``rw``: it overwrote the version that the first read.
+    ``ww``: it overwrote its version; ``wr``: it read it; ``rw``: it overwrote the version that the
+    first read.
     """
 
     ww: frozenset[Edge]
@@ -26,10 +29,11 @@ class Dependencies:
 
 
 def cycles(given: Dependencies) -> dict[str, list[Cycle]]:
-    """``g0``: of writes alone; ``g1c``: with reads; ``g_single``: with exactly one read-write edge; ``g2_item``: more.
+    """``g0``: of writes alone; ``g1c``: with reads; ``g_single``: with exactly one read-write edge;
+    ``g2_item``: more.
 
-    Of G0, G1c and G2 one for each strongly connected component, of G-single one for each read-write edge that closes
-    one; a component that holds a lesser kind is not searched for G2.
+    Of G0, G1c and G2 one for each strongly connected component, of G-single one for each read-write
+    edge that closes one; a component that holds a lesser kind is not searched for G2.
     """
     flow = given.ww | given.wr
     writes, both, all_edges = _components(given.ww), _components(flow), _components(flow | given.rw)
@@ -38,7 +42,12 @@ def cycles(given: Dependencies) -> dict[str, list[Cycle]]:
     g_single = _single(given, flow, both, all_edges)
     lesser = {all_edges[cycle[0]] for cycle in (*g0, *g1c, *g_single)}
     rest = {edge for edge in given.rw if all_edges[edge[0]] not in lesser}
-    return {"g0": g0, "g1c": g1c, "g_single": g_single, "g2_item": _closed_in(all_edges, rest, flow | given.rw)}
+    return {
+        "g0": g0,
+        "g1c": g1c,
+        "g_single": g_single,
+        "g2_item": _closed_in(all_edges, rest, flow | given.rw),
+    }
 
 
 def _components(edges: Collection[Edge]) -> dict[int, int]:
@@ -48,12 +57,16 @@ def _components(edges: Collection[Edge]) -> dict[int, int]:
         return {}
     number = {node: place for place, node in enumerate(nodes)}
     ends = np.array([(number[first], number[second]) for first, second in edges])
-    matrix = csr_matrix((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(len(nodes),) * 2)
+    matrix = csr_matrix(
+        (np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(len(nodes),) * 2
+    )
     _, labels = connected_components(matrix, directed=True, connection="strong")
     return {node: int(label) for node, label in zip(nodes, labels, strict=True)}
 
 
-def _closed_in(component: Mapping[int, int], through: Iterable[Edge], edges: Collection[Edge]) -> list[Cycle]:
+def _closed_in(
+    component: Mapping[int, int], through: Iterable[Edge], edges: Collection[Edge]
+) -> list[Cycle]:
     """One cycle for each component that has an edge of ``through`` inside."""
     inside: dict[int, Edge] = {}
     for first, second in sorted(through):
@@ -68,9 +81,14 @@ def _closed_in(component: Mapping[int, int], through: Iterable[Edge], edges: Col
 
 
 def _single(
-    given: Dependencies, flow: frozenset[Edge], both: Mapping[int, int], all_edges: Mapping[int, int]
+    given: Dependencies,
+    flow: frozenset[Edge],
+    both: Mapping[int, int],
+    all_edges: Mapping[int, int],
 ) -> list[Cycle]:
-    """One cycle for each read-write edge whose end leads back to its beginning by other edges alone."""
+    """One cycle for each read-write edge whose end leads back to its beginning by other edges
+    alone.
+    """
     following, rank = _following(flow), _ranks(flow, both)
     place = {node: rank[number] for node, number in both.items()}
     found = []
@@ -83,12 +101,16 @@ def _single(
 
 
 def _ranks(edges: Iterable[Edge], component: Mapping[int, int]) -> dict[int, int]:
-    """Topological rank of each component, older transactions first, so that a search between two ranks is short."""
+    """Topological rank of each component, older transactions first, so that a search between two
+    ranks is short.
+    """
     oldest: dict[int, int] = {}
     for node, number in sorted(component.items()):
         oldest.setdefault(number, node)
     between = {
-        (component[first], component[second]) for first, second in edges if component[first] != component[second]
+        (component[first], component[second])
+        for first, second in edges
+        if component[first] != component[second]
     }
     following, waiting = _following(between), dict.fromkeys(oldest, 0)
     for _, second in between:
@@ -114,9 +136,15 @@ def _following(edges: Iterable[Edge]) -> dict[int, list[int]]:
 
 
 def _path(
-    following: Mapping[int, Sequence[int]], start: int, end: int, place: Mapping[int, int], within: tuple[int, int]
+    following: Mapping[int, Sequence[int]],
+    start: int,
+    end: int,
+    place: Mapping[int, int],
+    within: tuple[int, int],
 ) -> list[int] | None:
-    """The shortest path over nodes whose place is within two bounds, both ends included; None without one."""
+    """The shortest path over nodes whose place is within two bounds, both ends included; None
+    without one.
+    """
     lowest, highest = within
     came_from: dict[int, int | None] = {start: None}
     waiting = deque([start])

@@ -1,4 +1,6 @@
-"""A history as a client saw it: transactions with their outcome, from JSON lines in the form that Elle reads. Pure."""
+"""A history as a client saw it: transactions with their outcome, from JSON lines in the form that
+Elle reads. Pure.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -18,9 +20,11 @@ MicroOp = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """One transaction. ``ops``: as far as it came, with what it read; of one that is not ``ok``, as it was meant.
+    """One transaction. ``ops``: as far as it came, with what it read; of one that is not ``ok``, as
+    it was meant.
 
-    ``began_ns``, ``ended_ns``: on the client's one monotonic clock. ``final``: a read after the load had ended.
+    ``began_ns``, ``ended_ns``: on the client's one monotonic clock. ``final``: a read after the
+    load had ended.
     """
 
     index: int
@@ -34,7 +38,10 @@ class Txn:
 
     def __str__(self) -> str:
         shown = ", ".join(map(_shown, self.ops[:_SHOWN_ELEMENTS]))
-        return f"#{self.index} on {self.node} ({shown}{', …' if len(self.ops) > _SHOWN_ELEMENTS else ''})"
+        return (
+            f"#{self.index} on {self.node}"
+            f" ({shown}{', …' if len(self.ops) > _SHOWN_ELEMENTS else ''})"
+        )
 
 
 def _shown(op: MicroOp) -> str:
@@ -42,7 +49,11 @@ def _shown(op: MicroOp) -> str:
     (value,) = rest if len(rest) == 1 else (rest,)
     if isinstance(value, list) and len(value) > _SHOWN_ELEMENTS:
         return f"{name} {key} [… {' '.join(map(str, value[-_SHOWN_ELEMENTS:]))}]"
-    return f"{name} {key} [{' '.join(map(str, value))}]" if isinstance(value, list) else f"{name} {key} {value}"
+    return (
+        f"{name} {key} [{' '.join(map(str, value))}]"
+        if isinstance(value, list)
+        else f"{name} {key} {value}"
+    )
 
 
 class Anomaly(BaseModel):
@@ -59,7 +70,9 @@ class Anomaly(BaseModel):
 
 
 def read_history(lines: Iterable[str]) -> list[Txn]:
-    """Transactions in the order in which they began. One without its completion has an unknown outcome."""
+    """Transactions in the order in which they began. One without its completion has an unknown
+    outcome.
+    """
     open_by_process: dict[int, dict[str, Any]] = {}
     found: list[Txn] = []
     last_ns = 0
@@ -70,7 +83,10 @@ def read_history(lines: Iterable[str]) -> list[Txn]:
             open_by_process[event["process"]] = event
         else:
             found.append(_txn(open_by_process.pop(event["process"]), event))
-    found += [_txn(begun, {**begun, "type": "info", "time_ns": last_ns}) for begun in open_by_process.values()]
+    found += [
+        _txn(begun, {**begun, "type": "info", "time_ns": last_ns})
+        for begun in open_by_process.values()
+    ]
     return sorted(found, key=lambda txn: txn.index)
 
 
@@ -78,4 +94,12 @@ def _txn(begun: dict[str, Any], ended: dict[str, Any]) -> Txn:
     outcome: TxnOutcome = ended["type"]
     ops = ended["value"] if outcome == "ok" else begun["value"]
     times = begun["time_ns"], ended["time_ns"]
-    return Txn(begun["index"], begun["process"], begun["node"], outcome, *times, ops, begun.get("final", False))
+    return Txn(
+        begun["index"],
+        begun["process"],
+        begun["node"],
+        outcome,
+        *times,
+        ops,
+        begun.get("final", False),
+    )

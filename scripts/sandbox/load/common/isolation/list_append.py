@@ -1,11 +1,20 @@
-"""The anomalies of a list-append history: by direct observation of lists, and as cycles of dependencies. Pure."""
+"""The anomalies of a list-append history: by direct observation of lists, and as cycles of
+dependencies. Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from sandbox.load.common.isolation.cycles import Dependencies, cycles
 from sandbox.load.common.isolation.history import Anomaly, Txn
-from sandbox.load.common.isolation.lists import Element, Elements, Key, ListHistory, ListRead, appends_of
+from sandbox.load.common.isolation.lists import (
+    Element,
+    Elements,
+    Key,
+    ListHistory,
+    ListRead,
+    appends_of,
+)
 
 
 def anomalies(history: ListHistory) -> dict[str, Anomaly]:
@@ -26,7 +35,10 @@ def anomalies(history: ListHistory) -> dict[str, Anomaly]:
     }
     by_kind = cycles(dependencies(history))
     names = {txn.index: txn for txn in history.txns}
-    circles = {kind: [" → ".join(str(names[each]) for each in cycle) for cycle in by_kind[kind]] for kind in by_kind}
+    circles = {
+        kind: [" → ".join(str(names[each]) for each in cycle) for cycle in by_kind[kind]]
+        for kind in by_kind
+    }
     return {name: Anomaly.of(list(each)) for name, each in (found | circles).items()}
 
 
@@ -50,18 +62,26 @@ def _intermediate(history: ListHistory) -> Iterator[str]:
             continue
         last = appends_of(writer).get(read.key, [None])[-1]
         if last != read.elements[-1] and last not in read.elements:
-            yield f"{_seen(read)} ends with {read.elements[-1]}, after which {writer} appended {last}"
+            yield (
+                f"{_seen(read)} ends with {read.elements[-1]}, after which {writer} appended {last}"
+            )
 
 
 def _unexplained(history: ListHistory) -> Iterator[str]:
-    """An element that no transaction appended, or one that is there twice (Elle: garbage and duplicate elements)."""
+    """An element that no transaction appended, or one that is there twice (Elle: garbage and
+    duplicate elements).
+    """
     for read in history.reads:
-        if len(set(read.elements)) < len(read.elements) or any(each not in history.writer for each in read.elements):
+        if len(set(read.elements)) < len(read.elements) or any(
+            each not in history.writer for each in read.elements
+        ):
             yield f"{_seen(read)} has an element twice, or one that nobody appended"
 
 
 def _incompatible(history: ListHistory) -> Iterator[str]:
-    """Two reads of a key of which neither is a beginning of the other (Elle: incompatible order)."""
+    """Two reads of a key of which neither is a beginning of the other (Elle: incompatible
+    order).
+    """
     found: dict[tuple[Key, Elements], ListRead] = {}
     for read in history.reads:
         if not history.is_version(read.key, read.elements):
@@ -71,15 +91,22 @@ def _incompatible(history: ListHistory) -> Iterator[str]:
 
 
 def _non_repeatable(history: ListHistory) -> Iterator[str]:
-    """P2: one transaction read a key twice, without a write of its own before, and differently (Berenson 1995)."""
+    """P2: one transaction read a key twice, without a write of its own before, and differently
+    (Berenson 1995).
+    """
     earlier: dict[tuple[int, Key], Elements] = {}
     for read in history.reads:
-        if read.external and earlier.setdefault((read.txn.index, read.key), read.elements) != read.elements:
+        if (
+            read.external
+            and earlier.setdefault((read.txn.index, read.key), read.elements) != read.elements
+        ):
             yield f"{_seen(read)} changed between two reads"
 
 
 def _internal(history: ListHistory) -> Iterator[str]:
-    """A read after a write of its own shows more, or less, than what it read before and wrote (Elle: internal)."""
+    """A read after a write of its own shows more, or less, than what it read before and wrote
+    (Elle: internal).
+    """
     for txn in history.committed:
         known: dict[Key, Elements] = {}
         own: dict[Key, Elements] = {}
@@ -97,7 +124,9 @@ def _follows(seen: Elements, known: Elements | None, own: Elements) -> bool:
 
 
 def _lost_updates(history: ListHistory) -> Iterator[str]:
-    """P4: a transaction updated a version that another one had replaced since it had read it (Berenson 1995)."""
+    """P4: a transaction updated a version that another one had replaced since it had read it
+    (Berenson 1995).
+    """
     groups: dict[tuple[Key, Elements], list[tuple[Txn, Element]]] = {}
     for txn in history.committed:
         for key, elements in history.last_reads.get(txn.index, {}).items():
@@ -107,7 +136,10 @@ def _lost_updates(history: ListHistory) -> Iterator[str]:
         late = [txn for txn, own in updates if history.place.get(own, 0) > len(version)]
         gone = [txn for txn, own in updates if own not in history.place]
         for txn in [*late, *(gone if len(gone) < len(updates) else gone[1:])]:
-            yield f"{txn}: key {key} was updated by another transaction between its read and its write"
+            yield (
+                f"{txn}: key {key} was updated by another transaction between its read and its"
+                " write"
+            )
 
 
 def _lost_writes(history: ListHistory) -> Iterator[str]:
@@ -121,19 +153,28 @@ def _lost_writes(history: ListHistory) -> Iterator[str]:
 
 
 def _stale(history: ListHistory) -> Iterator[str]:
-    """A read that began after an append was acknowledged and misses it, though it is there in the end."""
-    acked = {element: txn.ended_ns for element, txn in history.writer.items() if txn.outcome == "ok"}
+    """A read that began after an append was acknowledged and misses it, though it is there in the
+    end.
+    """
+    acked = {
+        element: txn.ended_ns for element, txn in history.writer.items() if txn.outcome == "ok"
+    }
     never = 2**63
     for txn in history.committed:
         for key, elements in history.first_reads.get(txn.index, {}).items():
             missed = history.later(key, elements)
             if any(acked.get(each, never) < txn.began_ns for each in missed):
                 oldest = min(acked.get(each, never) for each in missed)
-                yield f"{txn}: key {key} misses a write acknowledged {(txn.began_ns - oldest) / 1e6:.1f} ms before"
+                yield (
+                    f"{txn}: key {key} misses a write acknowledged"
+                    f" {(txn.began_ns - oldest) / 1e6:.1f} ms before"
+                )
 
 
 def _fractured(history: ListHistory) -> Iterator[str]:
-    """A transaction saw one write of another, but not its write to another key (Bailis 2014: read atomicity)."""
+    """A transaction saw one write of another, but not its write to another key (Bailis 2014: read
+    atomicity).
+    """
     written = {txn.index: appends_of(txn) for txn in history.txns}
     for txn in history.committed:
         reads = history.first_reads.get(txn.index, {})
@@ -142,7 +183,10 @@ def _fractured(history: ListHistory) -> Iterator[str]:
 
 
 def _half_seen(
-    history: ListHistory, txn: Txn, reads: Mapping[Key, Elements], written: Mapping[int, Mapping[Key, list[Element]]]
+    history: ListHistory,
+    txn: Txn,
+    reads: Mapping[Key, Elements],
+    written: Mapping[int, Mapping[Key, list[Element]]],
 ) -> Txn | None:
     later = {key: frozenset(history.later(key, elements)) for key, elements in reads.items()}
     for elements in reads.values():
@@ -157,11 +201,15 @@ def _half_seen(
 
 
 def _non_monotonic(history: ListHistory) -> Iterator[str]:
-    """A client, whose reads all go to one node, no longer saw what it had seen (Terry 1994: monotonic reads)."""
+    """A client, whose reads all go to one node, no longer saw what it had seen (Terry 1994:
+    monotonic reads).
+    """
     latest: dict[tuple[int, Key], frozenset[Element]] = {}
     for txn in history.committed:
         for key, elements in history.first_reads.get(txn.index, {}).items():
-            if not latest.get((txn.process, key), frozenset()).isdisjoint(history.later(key, elements)):
+            if not latest.get((txn.process, key), frozenset()).isdisjoint(
+                history.later(key, elements)
+            ):
                 yield f"{txn}: key {key} lacks what this client had read before"
             latest[txn.process, key] = frozenset(elements)
 
@@ -171,16 +219,23 @@ def _divergence(history: ListHistory) -> Iterator[str]:
     for node, lists in history.finals.items():
         if history.final is not None and lists != history.final:
             differ = [key for key in history.final if lists.get(key) != history.final[key]]
-            yield f"{node} differs in key {', '.join(map(str, differ[:3])) or 'more than the first node has'}"
+            yield (
+                f"{node} differs in key"
+                f" {', '.join(map(str, differ[:3])) or 'more than the first node has'}"
+            )
 
 
 def dependencies(history: ListHistory) -> Dependencies:
-    """Write-write, write-read and read-write dependencies between transactions that took effect (Adya 1999).
+    """Write-write, write-read and read-write dependencies between transactions that took effect
+    (Adya 1999).
 
-    Only of reads that are a beginning of the order of versions: of others it is not known what they depend on.
+    Only of reads that are a beginning of the order of versions: of others it is not known what they
+    depend on.
     """
     ww, wr, rw = set(), set(), set()
-    writer = {element: txn.index for element, txn in history.writer.items() if txn.outcome != "fail"}
+    writer = {
+        element: txn.index for element, txn in history.writer.items() if txn.outcome != "fail"
+    }
     for elements in history.order.values():
         known = [writer[each] for each in elements if each in writer]
         ww |= {(first, second) for first, second in pairwise(known) if first != second}

@@ -1,7 +1,7 @@
 """A list-append history by key: who appended what, who read what, and the order of versions. Pure.
 
-Each append is unique, so a list says which writes it holds and in which order: Kingsbury and Alvaro, "Elle: Inferring
-Isolation Anomalies from Experimental Observations" (VLDB 2020).
+Each append is unique, so a list says which writes it holds and in which order: Kingsbury and
+Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,9 @@ class ListHistory:
 
     @cached_property
     def first_reads(self) -> Mapping[int, Mapping[Key, Elements]]:
-        """Index of a committed transaction → key → what its first external read saw; without the final ones."""
+        """Index of a committed transaction → key → what its first external read saw; without the
+        final ones.
+        """
         return _by_txn(reversed(self.reads))
 
     @cached_property
@@ -82,7 +84,11 @@ class ListHistory:
     @cached_property
     def place(self) -> Mapping[Element, int]:
         """Place of each element in the order of versions of its key."""
-        return {element: place for elements in self.order.values() for place, element in enumerate(elements)}
+        return {
+            element: place
+            for elements in self.order.values()
+            for place, element in enumerate(elements)
+        }
 
     def is_version(self, key: Key, elements: Elements) -> bool:
         """Whether a list is a beginning of the order of versions."""
@@ -91,8 +97,8 @@ class ListHistory:
     def later(self, key: Key, elements: Elements) -> Elements:
         """Elements that came after a version.
 
-        Nothing of a list that is no version: where clients write lists that they computed, one that had read an older
-        list may have replaced it, and it is not known what it came before.
+        Nothing of a list that is no version: where clients write lists that they computed, one that
+        had read an older list may have replaced it, and it is not known what it came before.
         """
         return self.order.get(key, ())[len(elements) :] if self.is_version(key, elements) else ()
 

@@ -1,4 +1,6 @@
-"""Which anomalies an isolation level promises to be absent, by server and setting, with the source. Pure."""
+"""Which anomalies an isolation level promises to be absent, by server and setting, with the source.
+Pure.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ ANOMALIES = {
     "non_monotonic_reads": "non-monotonic reads",
     "divergence": "nodes that differ in the end",
 }
-"""Name → what is counted, by the words of Adya (1999), Berenson et al. (1995) and Elle (Kingsbury, Alvaro 2020)."""
+"""Name → what is counted, by the words of Adya (1999), Berenson et al. (1995) and Elle (Kingsbury,
+Alvaro 2020).
+"""
 
 _CYCLES = ("g0", "g1c", "g_single", "g2_item")
 _DIRTY = ("aborted_reads", "intermediate_reads")
@@ -42,21 +46,26 @@ _ALWAYS = {
     "divergence": "all nodes apply the same transactions",
 }
 _PL_2 = "READ COMMITTED promises it: Adya 1999, PL-2"
-_SNAPSHOT_READS = "all plain reads of a transaction are of one snapshot: MySQL manual, Consistent Nonlocking Reads"
+_SNAPSHOT_READS = (
+    "all plain reads of a transaction are of one snapshot: MySQL manual, Consistent Nonlocking"
+    " Reads"
+)
 _LOCKED_READS = "SERIALIZABLE locks what it reads: MySQL manual, Transaction Isolation Levels"
 _SNAPSHOT_WRITES = (
-    "innodb_snapshot_isolation refuses to update what has changed since the snapshot: MDEV-35124; in Galera MDEV-38977 "
-    "is open"
+    "innodb_snapshot_isolation refuses to update what has changed since the snapshot: MDEV-35124;"
+    " in Galera MDEV-38977 is open"
 )
 
 
 @dataclass(frozen=True)
 class Guarantees:
-    """What was configured. ``spread``: clients on more than one node, or on one that receives from the writer.
+    """What was configured. ``spread``: clients on more than one node, or on one that receives from
+    the writer.
 
-    ``snapshot_isolation``: MariaDB's innodb_snapshot_isolation. ``causal_reads``: Galera's wsrep_sync_wait includes
-    reads, or group_replication_consistency orders them after all that was acknowledged. ``overwrites``: the client
-    writes a value that it computed, so that a lost update replaces what another one wrote.
+    ``snapshot_isolation``: MariaDB's innodb_snapshot_isolation. ``causal_reads``: Galera's
+    wsrep_sync_wait includes reads, or group_replication_consistency orders them after all that was
+    acknowledged. ``overwrites``: the client writes a value that it computed, so that a lost update
+    replaces what another one wrote.
     """
 
     level: Level
@@ -71,7 +80,12 @@ class Guarantees:
             return _ALWAYS[anomaly]
         if anomaly == "stale_reads":
             return self._fresh()
-        if anomaly in ("incompatible_orders", "lost_writes", "final_totals", "internal_inconsistencies"):
+        if anomaly in (
+            "incompatible_orders",
+            "lost_writes",
+            "final_totals",
+            "internal_inconsistencies",
+        ):
             return self._kept(anomaly)
         if self.level == "READ-UNCOMMITTED":
             return None
@@ -81,7 +95,9 @@ class Guarantees:
 
     @property
     def _serializable(self) -> bool:
-        """Galera's locks end at the node: there, between nodes, SERIALIZABLE is no more than REPEATABLE READ."""
+        """Galera's locks end at the node: there, between nodes, SERIALIZABLE is no more than
+        REPEATABLE READ.
+        """
         return self.level == "SERIALIZABLE" and not self.spread
 
     @property
@@ -98,7 +114,9 @@ class Guarantees:
         return None
 
     def _kept(self, anomaly: str) -> str | None:
-        """What only a lost update explains, where one may replace a write; else it must be there in any case."""
+        """What only a lost update explains, where one may replace a write; else it must be there in
+        any case.
+        """
         if anomaly == "incompatible_orders" and self.level == "READ-UNCOMMITTED":
             return None  # what was read may be rolled back
         if anomaly in ("incompatible_orders", "lost_writes") and not self.overwrites:
@@ -108,24 +126,40 @@ class Guarantees:
     def _fresh(self) -> str | None:
         if not self.spread:
             return "a transaction on the same node begins with all that is committed there"
-        return "the cluster is set to wait before it reads, or after it writes" if self.causal_reads else None
+        return (
+            "the cluster is set to wait before it reads, or after it writes"
+            if self.causal_reads
+            else None
+        )
 
 
 def guarantees_of(
-    variables: Mapping[str, Mapping[str, str]], topologies: Mapping[str, str], spread: bool, overwrites: bool
+    variables: Mapping[str, Mapping[str, str]],
+    topologies: Mapping[str, str],
+    spread: bool,
+    overwrites: bool,
 ) -> Guarantees:
     """From what the sessions answered: node → variable → value. The weakest node counts.
 
-    ``topologies``: of the servers; a node that is none of them is a proxy in front of the first one's cluster.
+    ``topologies``: of the servers; a node that is none of them is a proxy in front of the first
+    one's cluster.
     """
     behind = next(iter(topologies.values()), "single")
     nodes = list(variables.values())
     levels: list[Level] = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
     found = [node.get("transaction_isolation") or node.get("tx_isolation", "") for node in nodes]
     return Guarantees(
-        level=min((level for level in levels if level in found), key=levels.index, default="READ-UNCOMMITTED"),
-        snapshot_isolation=all(node.get("innodb_snapshot_isolation") in ("ON", "1") for node in nodes),
-        causal_reads=all(_causal(node, topologies.get(name, behind)) for name, node in variables.items()),
+        level=min(
+            (level for level in levels if level in found),
+            key=levels.index,
+            default="READ-UNCOMMITTED",
+        ),
+        snapshot_isolation=all(
+            node.get("innodb_snapshot_isolation") in ("ON", "1") for node in nodes
+        ),
+        causal_reads=all(
+            _causal(node, topologies.get(name, behind)) for name, node in variables.items()
+        ),
         spread=spread,
         overwrites=overwrites,
     )
@@ -140,8 +174,12 @@ def _causal(variables: Mapping[str, str], topology: str) -> bool:
 
 
 def verdicts(found: Mapping[str, Anomaly], guarantees: Guarantees) -> list[CheckRecord]:
-    """One check for each anomaly that was looked for: it fails only where its absence is promised."""
-    return [_verdict(name, found[name], guarantees.promise(name)) for name in ANOMALIES if name in found]
+    """One check for each anomaly that was looked for: it fails only where its absence is
+    promised.
+    """
+    return [
+        _verdict(name, found[name], guarantees.promise(name)) for name in ANOMALIES if name in found
+    ]
 
 
 def _verdict(name: str, anomaly: Anomaly, promise: str | None) -> CheckRecord:

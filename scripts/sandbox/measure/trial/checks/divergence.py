@@ -9,9 +9,11 @@ from sandbox.record.trial import LedgerCounts
 
 
 def judge(evidence: Evidence) -> Finding:
-    """By the rows of the ledger, then by the transactions that a node has and the writer has not (errant ones).
+    """By the rows of the ledger, then by the transactions that a node has and the writer has not
+    (errant ones).
 
-    A node that is behind explains what it lacks, and not what the only writer, which is read last, lacks.
+    A node that is behind explains what it lacks, and not what the only writer, which is read last,
+    lacks.
     """
     ledger = evidence.ledger
     if ledger is None:
@@ -22,8 +24,16 @@ def judge(evidence: Evidence) -> Finding:
     if evidence.behind and not (evidence.single_writer and (lacks or errant)):
         return "unknown", "not caught up when read: " + states(evidence.behind)
     if ledger.divergent is not None and ledger.divergent.count and (lacks or not evidence.behind):
-        text = "; ".join(f"{node} lacks {each.count:,}" for node, each in ledger.missing_on.items() if each.count)
-        return "fail", f"{ledger.divergent.count:,} rows differ between nodes ({text}): {shown(ledger.divergent)}"
+        text = "; ".join(
+            f"{node} lacks {each.count:,}" for node, each in ledger.missing_on.items() if each.count
+        )
+        return (
+            "fail",
+            (
+                f"{ledger.divergent.count:,} rows differ between nodes ({text}):"
+                f" {shown(ledger.divergent)}"
+            ),
+        )
     if errant:
         rows = "some behind" if evidence.behind else "the same rows"
         return "fail", f"{rows}, but transactions that the writer does not have: {states(errant)}"

@@ -9,7 +9,13 @@ def judge(evidence: Evidence) -> Finding:
     if ledger is None or ledger.duplicate is None:
         return "unknown", unread(evidence)
     if ledger.duplicate.count:
-        return "fail", f"{ledger.duplicate.count:,} writes are there more than once: {shown(ledger.duplicate)}"
+        return (
+            "fail",
+            (
+                f"{ledger.duplicate.count:,} writes are there more than once:"
+                f" {shown(ledger.duplicate)}"
+            ),
+        )
     if evidence.unread:
         return "unknown", f"none on the nodes that were read; {unread(evidence)}"
     return "pass", "every row is there once"

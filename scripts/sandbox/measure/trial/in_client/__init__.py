@@ -1,1 +1,3 @@
-"""Python of a trial that runs in the client node, shipped as source, so it imports nothing of ours."""
+"""Python of a trial that runs in the client node, shipped as source, so it imports nothing of
+ours.
+"""

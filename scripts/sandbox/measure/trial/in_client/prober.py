@@ -1,7 +1,9 @@
-"""Runs in the client node: an open loop of writes and reads while something breaks, with an observer of each server.
+"""Runs in the client node: an open loop of writes and reads while something breaks, with an
+observer of each server.
 
-The request is the first argument; commands come by standard input, one line per event goes to standard output
-(docs/failover.md). It ends on ``stop``, at its limit, at the end of its input, and on TERM.
+The request is the first argument; commands come by standard input, one line per event goes to
+standard output (docs/failover.md). It ends on ``stop``, at its limit, at the end of its input, and
+on TERM.
 """
 
 import gc
@@ -59,7 +61,9 @@ class Ending:
         self.finished = threading.Event()
         self.now = False
         self.changed = threading.Condition()
-        """Notified when it stops or must end now, and when a stream has nothing in flight or no worker any more."""
+        """Notified when it stops or must end now, and when a stream has nothing in flight or no
+        worker any more.
+        """
 
     def stop(self) -> None:
         """No new slot from now on."""
@@ -73,7 +77,9 @@ class Ending:
 
 
 class LineWriter:
-    """Collects lines and writes them in batches, at least every 100 ms; calls ``gone`` when nobody reads them."""
+    """Collects lines and writes them in batches, at least every 100 ms; calls ``gone`` when nobody
+    reads them.
+    """
 
     def __init__(self, write: Callable[[bytes], None], gone: Callable[[], None]) -> None:
         self._write, self._gone = write, gone
@@ -125,16 +131,29 @@ class Source(Protocol):
 
 
 class Slots:
-    """A stream's slots: slot i is due at its start + i / rate; a worker takes the next one and waits until it is due.
+    """A stream's slots: slot i is due at its start + i / rate; a worker takes the next one and
+    waits until it is due.
 
-    Nobody hands a slot over when it is due: that would take a processor and the interpreter once more.
+    Nobody hands a slot over when it is due: that would take a processor and the interpreter once
+    more.
     """
 
     def __init__(
-        self, source: Source, rate: float, bounds_us: tuple[int, int], shared: streams.Shared, ending: Ending
+        self,
+        source: Source,
+        rate: float,
+        bounds_us: tuple[int, int],
+        shared: streams.Shared,
+        ending: Ending,
     ) -> None:
         """``bounds_us``: when the first slot is due, and from when on none is."""
-        self.source, self.rate, self.bounds_us, self._shared, self._ending = source, rate, bounds_us, shared, ending
+        self.source, self.rate, self.bounds_us, self._shared, self._ending = (
+            source,
+            rate,
+            bounds_us,
+            shared,
+            ending,
+        )
         self.limit = max(1, math.ceil(rate * shared.timeout_s))
         self.in_flight = self.workers = 0
         self._next, self._most = itertools.count(), self.limit + SPARE
@@ -161,7 +180,9 @@ class Slots:
         except RuntimeError as error:  # the system has no more: slots wait for those that there are
             self._count(workers=-1)
             self._most = self.workers
-            self._shared.log("n", self._shared.clock(), f"{self.source.name}: {self._most} threads: {error}")
+            self._shared.log(
+                "n", self._shared.clock(), f"{self.source.name}: {self._most} threads: {error}"
+            )
 
     def _count(self, workers: int = 0, in_flight: int = 0) -> None:
         with self._ending.changed:
@@ -183,7 +204,9 @@ class Slots:
         self._count(workers=-1)
 
     def _takes(self, due_us: int) -> bool:
-        """Whether the slot is sent, however late; it is missed only where every slot allowed is in flight."""
+        """Whether the slot is sent, however late; it is missed only where every slot allowed is in
+        flight.
+        """
         with self._ending.changed:
             if self._ending.stopped.is_set():
                 return False
@@ -200,24 +223,49 @@ def account(path: str, schema: str) -> links.Account:
     """The account of an option file. Raises configparser.Error for a file that has none."""
     parser = Parser()
     parser.read(path)
-    return {**{name: parser.get("client", name) for name in ("user", "password")}, "database": schema}
+    return {
+        **{name: parser.get("client", name) for name in ("user", "password")},
+        "database": schema,
+    }
 
 
 def slots_of(
-    request: dict[str, Any], shared: streams.Shared, addresses: dict[str, str], ending: Ending, start_us: int
+    request: dict[str, Any],
+    shared: streams.Shared,
+    addresses: dict[str, str],
+    ending: Ending,
+    start_us: int,
 ) -> list[Slots]:
-    """The streams that have a rate and an entry. Their slots are spread, so that none is due when another one's is."""
-    write, read = ([streams.Entry(each["node"], each["port"]) for each in request[key]] for key in ("write", "read"))
+    """The streams that have a rate and an entry. Their slots are spread, so that none is due when
+    another one's is.
+    """
+    write, read = (
+        [streams.Entry(each["node"], each["port"]) for each in request[key]]
+        for key in ("write", "read")
+    )
     pooled = streams.Route(write)
-    routes = {"pooled": pooled, "writer": pooled, "reader": streams.Route(read, True), "fresh": streams.Route(write)}
+    routes = {
+        "pooled": pooled,
+        "writer": pooled,
+        "reader": streams.Route(read, True),
+        "fresh": streams.Route(write),
+    }
     rates = {name: request["rates"].get(name, 0) for name in routes}
-    who, ops, made = account(request["user_file"], request["schema"]), itertools.count(request["first_op"]), []
+    who, ops, made = (
+        account(request["user_file"], request["schema"]),
+        itertools.count(request["first_op"]),
+        [],
+    )
     for place, name in enumerate(name for name in routes if rates[name] and routes[name].entries):
         follows = name == "writer" and rates["pooled"]
         link = streams.Connections(name, who, routes[name], addresses, shared, not follows)
         draw = random.Random(f"{request['seed']} {name}")  # noqa: S311  (a sample, no secret)
         is_read = name in ("writer", "reader")
-        source = streams.Reads(name, link, shared, draw) if is_read else streams.Writes(name, link, shared, ops)
+        source = (
+            streams.Reads(name, link, shared, draw)
+            if is_read
+            else streams.Writes(name, link, shared, ops)
+        )
         first_us = start_us + round(place * 1e6 / rates[name] / len(routes))
         bounds_us = first_us, start_us + round(request["seconds_limit"] * 1e6)
         made.append(Slots(source, rates[name], bounds_us, shared, ending))
@@ -225,15 +273,23 @@ def slots_of(
 
 
 def log_in_once(request: dict[str, Any], addresses: dict[str, str]) -> None:
-    """At each entry, whoever answers: a server's first login by caching_sha2 takes RSA, and slots would wait for it."""
+    """At each entry, whoever answers: a server's first login by caching_sha2 takes RSA, and slots
+    would wait for it.
+    """
     who = account(request["user_file"], request["schema"])
-    for node, port in {(each["node"], each["port"]) for key in ("write", "read") for each in request[key]}:
+    for node, port in {
+        (each["node"], each["port"]) for key in ("write", "read") for each in request[key]
+    }:
         with suppress(Exception):  # what fails here fails in a slot, too, which has an outcome
             links.Link(who, addresses[node], port, time.monotonic() + request["timeout_s"]).close()
 
 
 def obey(
-    commands: Iterable[str], addresses: dict[str, str], lines: LineWriter, clock: streams.Clock, ending: Ending
+    commands: Iterable[str],
+    addresses: dict[str, str],
+    lines: LineWriter,
+    clock: streams.Clock,
+    ending: Ending,
 ) -> None:
     """Does what the input says, until it ends; then everything ends."""
     for command in commands:
@@ -251,12 +307,18 @@ def obey(
     ending.end_now()
 
 
-def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes], None], ending: Ending) -> None:
+def run(
+    request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes], None], ending: Ending
+) -> None:
     """One prober, from its first line to its last."""
     clock = Clock()
     lines = LineWriter(write, ending.end_now)
     lines.line(json.dumps({"probe": 1, "began_utc_s": clock.began_utc_s, "request": request}))
-    addresses = {each["node"]: each["address"] for key in ("write", "read", "observe") for each in request[key]}
+    addresses = {
+        each["node"]: each["address"]
+        for key in ("write", "read", "observe")
+        for each in request[key]
+    }
     bounds = request["timeout_s"], request["transaction"], request["opening_s"]
     shared = streams.Shared(lines.line, clock, streams.Memory(), *bounds)
     root = account(request["root_file"], request["schema"])
@@ -271,14 +333,20 @@ def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes
     for slots in every:
         slots.begin()
     with ending.changed:
-        ending.changed.wait_for(lambda: ending.stopped.is_set() or not any(slots.workers for slots in every))
+        ending.changed.wait_for(
+            lambda: ending.stopped.is_set() or not any(slots.workers for slots in every)
+        )
     finish(every, request["timeout_s"] + 1, lines, clock, ending)
 
 
-def finish(every: Sequence[Slots], wait_s: float, lines: LineWriter, clock: streams.Clock, ending: Ending) -> None:
+def finish(
+    every: Sequence[Slots], wait_s: float, lines: LineWriter, clock: streams.Clock, ending: Ending
+) -> None:
     """Waits for the slots in flight, unless it must end now; then writes the last line."""
     with ending.changed:
-        ending.changed.wait_for(lambda: ending.now or not any(slots.in_flight for slots in every), wait_s)
+        ending.changed.wait_for(
+            lambda: ending.now or not any(slots.in_flight for slots in every), wait_s
+        )
     if left := sum(slots.in_flight for slots in every):
         lines.line("n", clock(), f"{left} slots were still in flight at the end")
     ending.finished.set()
@@ -286,14 +354,18 @@ def finish(every: Sequence[Slots], wait_s: float, lines: LineWriter, clock: stre
 
 
 def share_interpreter(every: Sequence[Slots]) -> None:
-    """With more slots in flight each wakes up less often: hundreds would take a processor for that alone."""
+    """With more slots in flight each wakes up less often: hundreds would take a processor for that
+    alone.
+    """
     while True:
         sys.setswitchinterval(SWITCH_S * max(1.0, sum(slots.in_flight for slots in every) / 8))
         time.sleep(FLUSH_S)
 
 
 def end_on_term(ending: Ending) -> None:
-    """TERM is blocked in every thread and waited for here: a handler might interrupt one that holds a lock."""
+    """TERM is blocked in every thread and waited for here: a handler might interrupt one that holds
+    a lock.
+    """
     signal.sigwait({signal.SIGTERM})
     ending.end_now()
 

@@ -1,4 +1,6 @@
-"""Runs in the client node beside prober.py: one connection with one deadline, and what its errors prove."""
+"""Runs in the client node beside prober.py: one connection with one deadline, and what its errors
+prove.
+"""
 
 import socket
 import time
@@ -18,22 +20,38 @@ ROLLED_BACK = frozenset(
     {
         DEADLOCK,  # also a certification conflict in a cluster
         1047,  # Galera: the node is not ready, nothing is executed
-        1290, 1792, 1836,  # read-only: by option, in a read-only transaction, in read-only mode
-        3100, 3101,  # Group Replication: refused before the commit; rolled back by the plugin
-        1040, 1129, 1130, 1203, 1226,  # no session: too many connections, host blocked or not allowed, limits of a user
-        1044, 1045, 1698,  # no access: to the schema, or at all
-        1142, 1146, 1049,  # no privilege, no table, no schema
+        1290,
+        1792,
+        1836,  # read-only: by option, in a read-only transaction, in read-only mode
+        3100,
+        3101,  # Group Replication: refused before the commit; rolled back by the plugin
+        # No session: too many connections, host blocked or not allowed, limits of a user.
+        1040,
+        1129,
+        1130,
+        1203,
+        1226,
+        1044,
+        1045,
+        1698,  # no access: to the schema, or at all
+        1142,
+        1146,
+        1049,  # no privilege, no table, no schema
     }
-)  # fmt: skip
-"""Errors after which nothing of the statement is there. All others leave that open: docs/failover.md, the ledger."""
-HEALTHY = frozenset({LOCK_WAIT, DEADLOCK})  # they speak against neither the server nor its other connections
+)
+"""Errors after which nothing of the statement is there. All others leave that open:
+docs/failover.md, the ledger.
+"""
+# They speak against neither the server nor its other connections.
+HEALTHY = frozenset({LOCK_WAIT, DEADLOCK})
 
 
 def outcome_of(code: Code, decisive: bool, transaction: bool) -> str:
     """``failed`` where an error proves a roll-back, else ``unknown``.
 
-    ``decisive``: the statement, in a transaction its COMMIT, was sent. A lock wait time-out rolls back one statement,
-    not its transaction (innodb_rollback_on_timeout is off): a proof under autocommit, where the two are the same.
+    ``decisive``: the statement, in a transaction its COMMIT, was sent. A lock wait time-out rolls
+    back one statement, not its transaction (innodb_rollback_on_timeout is off): a proof under
+    autocommit, where the two are the same.
     """
     certain = code in ROLLED_BACK or (code == LOCK_WAIT and not transaction)
     return FAILED if certain or not decisive else UNKNOWN
@@ -51,12 +69,16 @@ def code_of(error: BaseException) -> Code:
 
 
 class BoundedSocket(socket.socket):
-    """Every wait on it ends at one deadline (s, time.monotonic): PyMySQL bounds each read of a handshake anew."""
+    """Every wait on it ends at one deadline (s, time.monotonic): PyMySQL bounds each read of a
+    handshake anew.
+    """
 
     deadline_s = 0.0
 
     def bound(self) -> None:
-        """Raises TimeoutError when the deadline has passed; else waits no longer than until then."""
+        """Raises TimeoutError when the deadline has passed; else waits no longer than until
+        then.
+        """
         left_s = self.deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")
@@ -76,7 +98,9 @@ class BoundedSocket(socket.socket):
 
 def open_socket(address: str, port: int, deadline_s: float) -> BoundedSocket:
     """Connects to an IP address. Raises TimeoutError, or OperationalError 2003 as PyMySQL would."""
-    opened = BoundedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    opened = BoundedSocket(
+        socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
+    )
     opened.deadline_s = deadline_s
     try:
         opened.bound()
@@ -92,17 +116,27 @@ def open_socket(address: str, port: int, deadline_s: float) -> BoundedSocket:
 
 
 class Link:
-    """One connection to an address, opened at once. Raises what PyMySQL raises, and TimeoutError."""
+    """One connection to an address, opened at once. Raises what PyMySQL raises, and
+    TimeoutError.
+    """
 
     def __init__(self, who: Account, address: str, port: int, deadline_s: float) -> None:
         self.address = address
         self._socket = open_socket(address, port, deadline_s)
-        connect: Any = partial(pymysql.connect, autocommit=True, ssl_disabled=True, defer_connect=True)
+        connect: Any = partial(
+            pymysql.connect, autocommit=True, ssl_disabled=True, defer_connect=True
+        )
         self._connection = connect(**who, host=address)
         self._connection.connect(self._socket)
         self.version = str(self._connection.server_version)
 
-    def execute(self, deadline_s: float, statement: str, values: Sequence[Any] | None = None, kind: Any = None) -> Any:
+    def execute(
+        self,
+        deadline_s: float,
+        statement: str,
+        values: Sequence[Any] | None = None,
+        kind: Any = None,
+    ) -> Any:
         """Rows of a statement; of the kind that a cursor class of PyMySQL gives."""
         self._socket.deadline_s = deadline_s
         with self._connection.cursor(kind) as cursor:

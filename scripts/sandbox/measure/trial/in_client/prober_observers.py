@@ -1,4 +1,6 @@
-"""Runs in the client node beside prober.py: asks every server for its role, its state and its newest row."""
+"""Runs in the client node beside prober.py: asks every server for its role, its state and its
+newest row.
+"""
 
 import json
 import math
@@ -17,7 +19,10 @@ else:
     import prober_links as links  # shipped into the same folder
     import prober_streams as streams
 
-GTID = {"mysql": "@@global.gtid_executed", "mariadb": "IF(@@global.log_bin, @@gtid_binlog_pos, @@gtid_current_pos)"}
+GTID = {
+    "mysql": "@@global.gtid_executed",
+    "mariadb": "IF(@@global.log_bin, @@gtid_binlog_pos, @@gtid_current_pos)",
+}
 # read_only alone: super_read_only implies it, so it is off exactly where the application may write.
 OBSERVED = (
     "SELECT @@global.read_only AS read_only, {gtid} AS gtid, newest.op_id AS last_op, "
@@ -27,20 +32,23 @@ OBSERVED = (
 READ_ONLY = "SELECT @@global.read_only AS read_only"
 """The same where there is no ledger: nothing but who takes writes."""
 WSREP = (
-    "SHOW GLOBAL STATUS WHERE Variable_name IN "
-    "('wsrep_cluster_status', 'wsrep_local_state_comment', 'wsrep_cluster_size', 'wsrep_local_state',"
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status',"
+    " 'wsrep_local_state_comment', 'wsrep_cluster_size', 'wsrep_local_state',"
     " 'wsrep_incoming_addresses', 'wsrep_ready')"
 )
 NEWER, OLDER = "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"  # from MySQL 8.0.22 on, and before
 STATE = {
     ("galera", "mysql"): WSREP,
     ("galera", "mariadb"): WSREP,
-    ("gr", "mysql"): "SELECT MAX(IF(member_id = @@server_uuid, member_role, NULL)) AS role, "
-    "MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, "
-    "COUNT(IF(member_state = 'UNREACHABLE', NULL, 1)) AS view, "  # long before the group expels it
-    "GROUP_CONCAT(IF(member_state IN ('OFFLINE', 'ERROR'), NULL, "
-    "CONCAT_WS(' ', member_host, member_state, member_role)) ORDER BY member_host) AS members "
-    "FROM performance_schema.replication_group_members",
+    ("gr", "mysql"): (
+        "SELECT MAX(IF(member_id = @@server_uuid, member_role, NULL)) AS role, "
+        "MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, "
+        # Long before the group expels it.
+        "COUNT(IF(member_state = 'UNREACHABLE', NULL, 1)) AS view, "
+        "GROUP_CONCAT(IF(member_state IN ('OFFLINE', 'ERROR'), NULL, "
+        "CONCAT_WS(' ', member_host, member_state, member_role)) ORDER BY member_host) AS members "
+        "FROM performance_schema.replication_group_members"
+    ),
     ("single", "mysql"): NEWER,
     ("single", "mariadb"): "SHOW ALL SLAVES STATUS",
 }
@@ -50,7 +58,8 @@ APPLIER_ERROR = (
     "WHERE channel_name = 'group_replication_applier' AND last_error_number <> 0"
 )
 """Why a member is in no group, where that is a transaction that it cannot apply."""
-# A Galera node outside the primary component answers, too; none waits for what others have committed.
+# A Galera node outside the primary component answers, too; none waits for what others have
+# committed.
 SESSION = {
     "galera": "SET SESSION wsrep_dirty_reads = ON, wsrep_sync_wait = 0",
     "gr": "SET SESSION group_replication_consistency = EVENTUAL",
@@ -65,7 +74,9 @@ NEWS = ("read_only", "role", "state", "view", "error", "last_op")
 
 
 def standing(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Role, state and view of a server, as its topology has them; a group's is without those it does not reach."""
+    """Role, state and view of a server, as its topology has them; a group's is without those it
+    does not reach.
+    """
     if topology == "gr":
         return {name: rows[0][name] for name in ("role", "state", "view")}
     if topology == "galera":
@@ -73,16 +84,23 @@ def standing(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         component = status.get("wsrep_cluster_status")
         state = status.get("wsrep_local_state_comment") if component == "Primary" else component
         return {"state": state, "view": int(status.get("wsrep_cluster_size", 0))}
-    running = [[row[name] for name in row if name.endswith(("_IO_Running", "_SQL_Running"))] for row in rows]
+    running = [
+        [row[name] for name in row if name.endswith(("_IO_Running", "_SQL_Running"))]
+        for row in rows
+    ]
     return {"state": ",".join("/".join(threads) for threads in running) or None}
 
 
-OF_A_CHANNEL = re.compile(r"(Source|Master)_Host|\w+_(IO|SQL)_Running|Last_(IO|SQL)_Err(no|or)|SQL_Delay|Channel_Name")
+OF_A_CHANNEL = re.compile(
+    r"(Source|Master)_Host|\w+_(IO|SQL)_Running|Last_(IO|SQL)_Err(no|or)|SQL_Delay|Channel_Name"
+)
 _BEHIND = re.compile(r"Seconds_Behind_(Source|Master)")
 
 
 def facts(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What names a server's state (`sandbox.stack.server_states`): its status, or its replication channels."""
+    """What names a server's state (`sandbox.stack.server_states`): its status, or its replication
+    channels.
+    """
     if topology == "galera":
         return {"status": {row["Variable_name"].lower(): row["Value"] for row in rows}}
     if topology == "gr":
@@ -92,15 +110,23 @@ def facts(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _of_channel(row: dict[str, Any]) -> dict[str, str]:
-    """Without what changes all the time; the lag to a power of two, so that it is news when it doubles."""
-    kept = {name: str(value) for name, value in row.items() if OF_A_CHANNEL.fullmatch(name) and value is not None}
+    """Without what changes all the time; the lag to a power of two, so that it is news when it
+    doubles.
+    """
+    kept = {
+        name: str(value)
+        for name, value in row.items()
+        if OF_A_CHANNEL.fullmatch(name) and value is not None
+    }
     for name, value in row.items():
         if _BEHIND.fullmatch(name) and value is not None:
             kept[name] = str(2 ** int(math.log2(int(value)))) if int(value) > 1 else "0"
     return kept
 
 
-def is_news(written: tuple[int, dict[str, Any]] | None, now_us: int, answer: dict[str, Any]) -> bool:
+def is_news(
+    written: tuple[int, dict[str, Any]] | None, now_us: int, answer: dict[str, Any]
+) -> bool:
     """Whether a line is due: it differs from the one written last, or that was a second ago."""
     if written is None or now_us - written[0] >= 1_000_000:
         return True
@@ -108,10 +134,16 @@ def is_news(written: tuple[int, dict[str, Any]] | None, now_us: int, answer: dic
 
 
 class Observer:
-    """Asks one server over a connection of its own, at every multiple of the interval that it can keep."""
+    """Asks one server over a connection of its own, at every multiple of the interval that it can
+    keep.
+    """
 
     def __init__(
-        self, target: dict[str, Any], who: links.Account, addresses: dict[str, str], ledger: bool = True
+        self,
+        target: dict[str, Any],
+        who: links.Account,
+        addresses: dict[str, str],
+        ledger: bool = True,
     ) -> None:
         """``ledger``: whether the ledger of a trial is there to be read."""
         self._target, self._who, self._addresses = target, who, addresses
@@ -132,7 +164,9 @@ class Observer:
             self.facts = {"error": said}
             return {**NOTHING, "error": said}
 
-    def follow(self, interval_s: float, line: streams.Log, clock: streams.Clock, finished: threading.Event) -> None:
+    def follow(
+        self, interval_s: float, line: streams.Log, clock: streams.Clock, finished: threading.Event
+    ) -> None:
         """Asks until the prober has ended; the time of an answer is when it was there."""
         interval_us = round(interval_s * 1e6)
         written, known = None, None
@@ -152,12 +186,17 @@ class Observer:
             rows = [rows[0] | link.execute(deadline_s, APPLIER_ERROR, kind=DictCursor)[0]]
         answer = standing(self._target["topology"], rows)
         (row,) = link.execute(deadline_s, self._observed, kind=DictCursor)
-        read_only = int(str(row["read_only"]).upper() not in ("0", "OFF"))  # a word from MariaDB 12 on
+        # A word from MariaDB 12 on.
+        read_only = int(str(row["read_only"]).upper() not in ("0", "OFF"))
         self.facts = facts(self._target["topology"], rows) | {"read_only": read_only}
         if len(row) == 1:
             return {**answer, "read_only": read_only}
         at_us = None if row["last_at_us"] is None else int(row["last_at_us"])
-        return {**answer, **row} | {"read_only": read_only, "gtid": row["gtid"].replace("\n", ""), "last_at_us": at_us}
+        return {**answer, **row} | {
+            "read_only": read_only,
+            "gtid": row["gtid"].replace("\n", ""),
+            "last_at_us": at_us,
+        }
 
     def _connected(self, deadline_s: float) -> links.Link:
         address = self._addresses[self._target["node"]]

@@ -1,4 +1,6 @@
-"""Runs in the client node beside prober.py: connections that follow a failover, what is sent and how it is judged."""
+"""Runs in the client node beside prober.py: connections that follow a failover, what is sent and
+how it is judged.
+"""
 
 import itertools
 import math
@@ -23,8 +25,12 @@ Clock = Callable[[], int]
 Task = Callable[[], None]
 
 INSERT = "INSERT INTO ledger (op_id, attempt, node, at) VALUES (%s, %s, @@hostname, NOW(6))"
-# One row whatever is found: forty rows cost PyMySQL twice the time. The count shows whether the list was cut off.
-SELECT = "SELECT @@hostname, COUNT(DISTINCT op_id), GROUP_CONCAT(DISTINCT op_id) FROM ledger WHERE op_id IN %s"
+# One row whatever is found: forty rows cost PyMySQL twice the time. The count shows whether the
+# list was cut off.
+SELECT = (
+    "SELECT @@hostname, COUNT(DISTINCT op_id), GROUP_CONCAT(DISTINCT op_id) FROM ledger WHERE op_id"
+    " IN %s"
+)
 
 NEWEST = DRAWN = 20
 KEPT_US = 10_000_000
@@ -62,7 +68,9 @@ class Route:
         return failed + 1 if self.in_turn else self.position
 
     def move_on(self, failed: int) -> bool:
-        """Moves on from a position, unless that was done since: a late failure says nothing of the current entry."""
+        """Moves on from a position, unless that was done since: a late failure says nothing of the
+        current entry.
+        """
         with self._lock:
             moved = failed == self.position and not self.in_turn
             self.position += moved
@@ -80,14 +88,18 @@ class Attempt:
     decisive: bool = False
 
     def decide(self) -> None:
-        """Called right before what may take effect is sent. Raises TimeoutError when it is too late for that."""
+        """Called right before what may take effect is sent. Raises TimeoutError when it is too late
+        for that.
+        """
         if time.monotonic() >= self.deadline_s:
             raise TimeoutError("timed out")
         self.decisive = True
 
 
 class Memory:
-    """What was acknowledged in the last ten seconds, and the rows that finished reads saw on each node."""
+    """What was acknowledged in the last ten seconds, and the rows that finished reads saw on each
+    node.
+    """
 
     def __init__(self) -> None:
         self._acknowledged: deque[tuple[int, int]] = deque()
@@ -105,7 +117,9 @@ class Memory:
             self._acknowledged.popleft()
 
     def asked(self, sent_us: int, draw: random.Random) -> dict[int, int]:
-        """What a read sent now asks for, op → its acknowledgement, µs: the 20 newest, and 20 drawn from the others."""
+        """What a read sent now asks for, op → its acknowledgement, µs: the 20 newest, and 20 drawn
+        from the others.
+        """
         with self._lock:
             self._forget(sent_us)
             known = self._acknowledged
@@ -116,8 +130,12 @@ class Memory:
             places = [*range(begin, end), *draw.sample(range(begin), min(begin, DRAWN))]
             return dict(known[place] for place in places)
 
-    def judge(self, node: str, missing: Iterable[int], found: Iterable[int], sent_us: int, done_us: int) -> list[str]:
-        """What a read misses and another one had got from this node before it was sent. Remembers what it found."""
+    def judge(
+        self, node: str, missing: Iterable[int], found: Iterable[int], sent_us: int, done_us: int
+    ) -> list[str]:
+        """What a read misses and another one had got from this node before it was sent. Remembers
+        what it found.
+        """
         with self._lock:
             seen = self._seen.setdefault(node, OrderedDict())
             backwards = [str(op) for op in missing if op in seen and seen[op][0] < sent_us]
@@ -130,10 +148,11 @@ class Memory:
 
 
 class Shared(NamedTuple):
-    """What all streams of a prober have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT.
+    """What all streams of a prober have in common. ``transaction``: a write is BEGIN, INSERT,
+    COMMIT.
 
-    ``opening_s``: a pool opens no two connections to an entry closer together: hundreds at once would be the overload
-    that it measures. A slot that finds none waits for one of the others.
+    ``opening_s``: a pool opens no two connections to an entry closer together: hundreds at once
+    would be the overload that it measures. A slot that finds none waits for one of the others.
     """
 
     log: Log
@@ -149,25 +168,41 @@ class Shared(NamedTuple):
 
 
 class Connections:
-    """A stream's connections: idle ones, the one used last first, and new ones; those of ``fresh`` are used once.
+    """A stream's connections: idle ones, the one used last first, and new ones; those of ``fresh``
+    are used once.
 
     ``steers``: a failure here moves the route on; otherwise it belongs to another stream.
     """
 
     def __init__(
-        self, name: str, who: links.Account, route: Route, addresses: Mapping[str, str], shared: Shared, steers: bool
+        self,
+        name: str,
+        who: links.Account,
+        route: Route,
+        addresses: Mapping[str, str],
+        shared: Shared,
+        steers: bool,
     ) -> None:
         self._name, self._who, self._route, self._addresses = name, who, route, addresses
         self._shared, self._steers = shared, steers
-        self._idle: dict[Entry, deque[tuple[int, links.Link]]] = {entry: deque() for entry in route.entries}
+        self._idle: dict[Entry, deque[tuple[int, links.Link]]] = {
+            entry: deque() for entry in route.entries
+        }
         self._lock = threading.Lock()
         """Guards what is idle."""
         every = threading.Condition(self._lock)
-        self._changed = {entry: threading.Condition(self._lock) if route.in_turn else every for entry in route.entries}
-        """Notified when there is one more idle, or another entry. In turn, a slot waits for its own entry alone."""
+        self._changed = {
+            entry: threading.Condition(self._lock) if route.in_turn else every
+            for entry in route.entries
+        }
+        """Notified when there is one more idle, or another entry. In turn, a slot waits for its own
+        entry alone.
+        """
         self._opened_s = dict.fromkeys(route.entries, -math.inf)
 
-    def run(self, attempt: Attempt, work: Callable[[links.Link], Any]) -> tuple[Any, links.Code, int]:
+    def run(
+        self, attempt: Attempt, work: Callable[[links.Link], Any]
+    ) -> tuple[Any, links.Code, int]:
         """What ``work`` returned, or None with the error's code; and when that was, µs."""
         link: links.Link | None = None
         code: links.Code = links.NONE
@@ -186,7 +221,9 @@ class Connections:
         return answer, code, done_us
 
     def _get(self, attempt: Attempt) -> links.Link:
-        """An idle connection, else a new one; where that fails, to the next entry, to each at most once."""
+        """An idle connection, else a new one; where that fails, to the next entry, to each at most
+        once.
+        """
         attempt.position = self._route.next()
         while True:
             if idle := self._idle_or_turn(attempt):
@@ -194,18 +231,25 @@ class Connections:
             entry = self._route.entry(attempt.position)
             attempt.connects += 1
             try:
-                return links.Link(self._who, self._addresses[entry.node], entry.port, attempt.deadline_s)
+                return links.Link(
+                    self._who, self._addresses[entry.node], entry.port, attempt.deadline_s
+                )
             except Exception:
                 self._failed(attempt)
                 failed, attempt.position = attempt.position, self._route.after(attempt.position)
-                spent = attempt.connects == len(self._route.entries) or time.monotonic() >= attempt.deadline_s
+                spent = (
+                    attempt.connects == len(self._route.entries)
+                    or time.monotonic() >= attempt.deadline_s
+                )
                 if spent or attempt.position == failed:
                     raise
 
     def _idle_or_turn(self, attempt: Attempt) -> links.Link | None:
-        """An idle connection; None when it is this slot's turn to open one. Raises TimeoutError when neither comes.
+        """An idle connection; None when it is this slot's turn to open one. Raises TimeoutError
+        when neither comes.
 
-        Only a slot that has just come may open one: it has its whole time-out for that. The others wait.
+        Only a slot that has just come may open one: it has its whole time-out for that. The others
+        wait.
         """
         entry = self._route.entry(attempt.position)
         idle = self._take(entry)
@@ -245,7 +289,9 @@ class Connections:
             link.close()
 
     def _put(self, entry: Entry, link: links.Link) -> None:
-        if self._name != "fresh" and (self._route.in_turn or entry == self._route.entry(self._route.position)):
+        if self._name != "fresh" and (
+            self._route.in_turn or entry == self._route.entry(self._route.position)
+        ):
             with self._lock:
                 self._idle[entry].append((self._shared.clock(), link))
                 self._changed[entry].notify()
@@ -253,14 +299,21 @@ class Connections:
             link.close()
 
     def _failed(self, attempt: Attempt) -> None:
-        """What was idle since before the operation is taken for broken, too: a pool would test it before its use."""
+        """What was idle since before the operation is taken for broken, too: a pool would test it
+        before its use.
+        """
         entry = self._route.entry(attempt.position)
-        moves = self._steers and self._route.move_on(attempt.position) and len(self._route.entries) > 1
+        moves = (
+            self._steers and self._route.move_on(attempt.position) and len(self._route.entries) > 1
+        )
         self._drop(entry, math.inf if moves else attempt.sent_us)
         if moves:
             with self._lock:
                 self._changed[entry].notify_all()
-            text = f"{self._name}: {entry.node} failed, next is {self._route.entry(attempt.position + 1).node}"
+            text = (
+                f"{self._name}: {entry.node} failed, next is"
+                f" {self._route.entry(attempt.position + 1).node}"
+            )
             self._shared.log("n", self._shared.clock(), text)
 
     def _drop(self, entry: Entry, before_us: float) -> None:
@@ -290,7 +343,9 @@ class Writes(NamedTuple):
         attempt = self.shared.begin()
         _, code, done_us = self.connections.run(attempt, partial(self._write, op, attempt))
         outcome = (
-            links.ACKED if code == links.NONE else links.outcome_of(code, attempt.decisive, self.shared.transaction)
+            links.ACKED
+            if code == links.NONE
+            else links.outcome_of(code, attempt.decisive, self.shared.transaction)
         )
         self.shared.log("o", op, attempt.sent_us, done_us, outcome, code, max(1, attempt.connects))
         if outcome == links.ACKED:
@@ -335,7 +390,9 @@ class Reads(NamedTuple):
         )
         self.shared.log("r", self.name, due_us, attempt.sent_us, done_us, *judged)
 
-    def _read(self, asked: Mapping[int, int], attempt: Attempt, link: links.Link) -> tuple[str, set[int]]:
+    def _read(
+        self, asked: Mapping[int, int], attempt: Attempt, link: links.Link
+    ) -> tuple[str, set[int]]:
         ((node, count, ops),) = link.execute(attempt.deadline_s, SELECT, (tuple(asked) or (None,),))
         text = ops.decode() if isinstance(ops, bytes) else ops or ""
         found = {int(op) for op in text.split(",") if op}

@@ -1,6 +1,8 @@
-"""Runs in the client node: observes every server, without a load, and prints what names its state when that changes.
+"""Runs in the client node: observes every server, without a load, and prints what names its state
+when that changes.
 
-The request is the first argument; commands come by standard input. It ends at the end of its input, and on TERM.
+The request is the first argument; commands come by standard input. It ends at the end of its input,
+and on TERM.
 """
 
 import json

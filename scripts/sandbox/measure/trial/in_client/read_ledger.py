@@ -1,4 +1,6 @@
-"""Runs in the client node: all rows of one server's ledger, as ranges. One line of JSON in, one out."""
+"""Runs in the client node: all rows of one server's ledger, as ranges. One line of JSON in, one
+out.
+"""
 
 import json
 import sys
@@ -8,10 +10,11 @@ from typing import Any
 
 import pymysql
 
-# Ten packets where a packet for each row would take PyMySQL a second; the count shows whether a list was cut off.
+# Ten packets where a packet for each row would take PyMySQL a second; the count shows whether a
+# list was cut off.
 PART = (
-    "SELECT node, COUNT(*), MAX(id), GROUP_CONCAT(op_id) "
-    "FROM (SELECT id, node, op_id FROM ledger WHERE id > %s ORDER BY id LIMIT 20000) AS part GROUP BY node"
+    "SELECT node, COUNT(*), MAX(id), GROUP_CONCAT(op_id) FROM (SELECT id, node, op_id FROM ledger"
+    " WHERE id > %s ORDER BY id LIMIT 20000) AS part GROUP BY node"
 )
 SESSION = "SET SESSION group_concat_max_len = 1000000"
 """20,000 op ids of 20 digits, each with its comma, take less."""
@@ -34,7 +37,9 @@ def ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def read_rows(cursor: Any) -> dict[str, list[int]]:
-    """The op ids of all rows by the node that took them. Raises BufferError for a list that the server cut off."""
+    """The op ids of all rows by the node that took them. Raises BufferError for a list that the
+    server cut off.
+    """
     found: dict[str, list[int]] = {}
     last_id = 0
     while cursor.execute(PART, (last_id,)):
@@ -87,9 +92,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """One request per line, one answer per line, until the input ends. Source of the separator: RFC 7464.
+    """One request per line, one answer per line, until the input ends. Source of the separator: RFC
+    7464.
 
-    A request: {"host": IP, "port", "schema", "user_file", "family": "mysql" or "mariadb", "timeout_s"}.
+    A request: {"host": IP, "port", "schema", "user_file", "family": "mysql" or "mariadb",
+    "timeout_s"}.
     """
     for line in sys.stdin:
         print("\x1e" + json.dumps(answer(json.loads(line)), separators=(",", ":")), flush=True)

@@ -1,4 +1,6 @@
-"""Histories of list-append, made by hand or by an executor that runs one transaction after the other."""
+"""Histories of list-append, made by hand or by an executor that runs one transaction after the
+other.
+"""
 
 import random
 from collections.abc import Sequence
@@ -58,7 +60,9 @@ class Script:
 
 
 def serial(seed: int, count: int, keys: int, overwrite: bool) -> Script:
-    """What a server shows that runs one transaction at a time; some roll back, of some the client knows nothing."""
+    """What a server shows that runs one transaction at a time; some roll back, of some the client
+    knows nothing.
+    """
     dice, script = random.Random(seed), Script()
     lists: dict[int, list[int]] = {key: [] for key in range(keys)}
     element = 0
@@ -83,4 +87,6 @@ def serial(seed: int, count: int, keys: int, overwrite: bool) -> Script:
 
 def with_ops(txn: Txn, ops: Sequence[Op]) -> Txn:
     """The same transaction with other operations."""
-    return Txn(txn.index, txn.process, txn.node, txn.outcome, txn.began_ns, txn.ended_ns, ops, txn.final)
+    return Txn(
+        txn.index, txn.process, txn.node, txn.outcome, txn.began_ns, txn.ended_ns, ops, txn.final
+    )

@@ -1,4 +1,6 @@
-"""The bank: transfers one after the other show nothing, and each anomaly that is put into a history is found."""
+"""The bank: transfers one after the other show nothing, and each anomaly that is put into a history
+is found.
+"""
 
 import random
 
@@ -19,29 +21,50 @@ class Bank:
         self.state: State = dict.fromkeys(range(3), (100, 0))
         self.versions = 0
 
-    def add(self, ops: list[list[object]], outcome: TxnOutcome = "ok", final: bool = False, node: str = "n1") -> None:
+    def add(
+        self,
+        ops: list[list[object]],
+        outcome: TxnOutcome = "ok",
+        final: bool = False,
+        node: str = "n1",
+    ) -> None:
         """The next transaction."""
         at, number = len(self.txns) * 10**10, len(self.txns)
         self.txns.append(Txn(number, 0, node, outcome, at, at + 5 * 10**9, ops, final))
 
-    def transfer(self, first: int, second: int, based_on: State | None = None, outcome: TxnOutcome = "ok") -> None:
+    def transfer(
+        self, first: int, second: int, based_on: State | None = None, outcome: TxnOutcome = "ok"
+    ) -> None:
         """7 from one to the other. ``based_on``: an older state that it had read."""
         before = based_on or self.state
         self.versions += 1
-        self.add([["w", each, [self.versions, before[each][1]]] for each in (first, second)], outcome)
+        self.add(
+            [["w", each, [self.versions, before[each][1]]] for each in (first, second)], outcome
+        )
         if outcome == "ok":
             changes = ((first, -7), (second, 7))
-            self.state = {**self.state, **{at: (before[at][0] + change, self.versions) for at, change in changes}}
+            self.state = {
+                **self.state,
+                **{at: (before[at][0] + change, self.versions) for at, change in changes},
+            }
 
     def read(self, state: State | None = None, final: bool = False, node: str = "n1") -> "Bank":
         """All accounts as they are, or as they were in another state."""
-        self.add([["r", each, list(row)] for each, row in (state or self.state).items()], final=final, node=node)
+        self.add(
+            [["r", each, list(row)] for each, row in (state or self.state).items()],
+            final=final,
+            node=node,
+        )
         return self
 
     @property
     def found(self) -> dict[str, int]:
         """Anomalies with a count above 0."""
-        return {name: each.count for name, each in bank_anomalies(BankHistory(self.txns, 300)).items() if each.count}
+        return {
+            name: each.count
+            for name, each in bank_anomalies(BankHistory(self.txns, 300)).items()
+            if each.count
+        }
 
 
 @settings(deadline=None)
@@ -77,7 +100,10 @@ def test_an_old_read_is_stale_and_for_its_client_not_monotonic() -> None:
     old = bank.read().state
     bank.transfer(0, 1)
     bank.transfer(1, 2)
-    assert bank.read().read(old).read(final=True).found == {"stale_reads": 1, "non_monotonic_reads": 1}
+    assert bank.read().read(old).read(final=True).found == {
+        "stale_reads": 1,
+        "non_monotonic_reads": 1,
+    }
 
 
 def test_a_read_of_one_half() -> None:
@@ -89,12 +115,18 @@ def test_a_read_of_one_half() -> None:
 
 
 def test_a_read_of_one_half_of_what_was_replaced_since() -> None:
-    """Account 1 has what the second transfer made of it, so the first one is in it; account 0 shows nothing of it."""
+    """Account 1 has what the second transfer made of it, so the first one is in it; account 0 shows
+    nothing of it.
+    """
     bank = Bank()
     old = bank.state
     bank.transfer(0, 1)
     bank.transfer(1, 2)
-    assert bank.read({**bank.state, 0: old[0]}).found == {"fractured_reads": 1, "stale_reads": 1, "wrong_totals": 1}
+    assert bank.read({**bank.state, 0: old[0]}).found == {
+        "fractured_reads": 1,
+        "stale_reads": 1,
+        "wrong_totals": 1,
+    }
 
 
 def test_nothing_is_known_of_what_an_unknown_transfer_replaced() -> None:

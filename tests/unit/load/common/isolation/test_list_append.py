@@ -35,8 +35,13 @@ def test_a_seeded_loss_is_found(seed: int) -> None:
     txns = serial(seed, 40, 3, False).txns
     victim = chosen(txns, seed, [txn for txn in txns if txn.outcome == "ok" and appends_of(txn)])
     lost = next(iter(appends_of(victim).values()))[0]
-    without = [with_ops(txn, [[n, k, [e for e in v if e != lost]] if n == "r" else [n, k, v] for n, k, v in txn.ops])
-               for txn in txns]  # fmt: skip
+    without = [
+        with_ops(
+            txn,
+            [[n, k, [e for e in v if e != lost]] if n == "r" else [n, k, v] for n, k, v in txn.ops],
+        )
+        for txn in txns
+    ]
     assert counts(without)["lost_writes"] == 1
 
 
@@ -46,7 +51,8 @@ def test_a_seeded_stale_read_is_found(seed: int) -> None:
     txns = serial(seed, 40, 2, False).txns
     history = ListHistory(txns)
     acked = {element for element, txn in history.writer.items() if txn.outcome == "ok"}
-    # Of all that these saw, one element less: the last, acknowledged before they began, since the history is serial.
+    # Of all that these saw, one element less: the last, acknowledged before they began, since the
+    # history is serial.
     single = [each for each in history.reads if len(each.txn.ops) == 1 and not each.txn.final]
     fit = [each.txn for each in single if each.elements and each.elements[-1] in acked]
     victim = chosen(txns, seed, fit)
@@ -59,9 +65,19 @@ def test_a_seeded_stale_read_is_found(seed: int) -> None:
 @given(seed=SEEDS)
 def test_a_seeded_read_of_what_was_rolled_back_is_found(seed: int) -> None:
     txns = serial(seed, 40, 2, False).txns
-    failed = [element for txn in txns if txn.outcome == "fail" for own in appends_of(txn).values() for element in own]
+    failed = [
+        element
+        for txn in txns
+        if txn.outcome == "fail"
+        for own in appends_of(txn).values()
+        for element in own
+    ]
     assume(failed)
-    victim = chosen(txns, seed, [txn for txn in txns if txn.outcome == "ok" and txn.ops[0][0] == "r" and not txn.final])
+    victim = chosen(
+        txns,
+        seed,
+        [txn for txn in txns if txn.outcome == "ok" and txn.ops[0][0] == "r" and not txn.final],
+    )
     name, key, seen = victim.ops[0]
     txns[victim.index] = with_ops(victim, [[name, key, [*seen, failed[0]]], *victim.ops[1:]])
     assert counts(txns)["aborted_reads"] == 1 and counts(txns)["incompatible_orders"] == 1
@@ -70,7 +86,9 @@ def test_a_seeded_read_of_what_was_rolled_back_is_found(seed: int) -> None:
 @settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_seeded_lost_update_is_found(seed: int) -> None:
-    """Two that read the same version and both wrote: the second replaced what the first had written."""
+    """Two that read the same version and both wrote: the second replaced what the first had
+    written.
+    """
     script = serial(seed, 30, 2, True)
     final = script.txns.pop()
     seen = final.ops[0][2]
@@ -111,7 +129,11 @@ def test_reads_that_do_not_repeat_and_those_that_contradict_an_own_write() -> No
     script.add(append(1, 3), at=(42, 43))
     script.add(read(1, 1, 2), append(1, 4), read(1, 1, 2, 3, 4), at=(40, 50))
     found = script.end(read(1, 1, 2, 3, 4)).found
-    assert (found["non_repeatable_reads"], found["internal_inconsistencies"], found["lost_updates"]) == (1, 1, 1)
+    assert (
+        found["non_repeatable_reads"],
+        found["internal_inconsistencies"],
+        found["lost_updates"],
+    ) == (1, 1, 1)
 
 
 def test_one_half_of_a_transaction() -> None:

@@ -1,4 +1,6 @@
-"""Every check passes, fails, does not know, or does not apply, and says what was seen; a crashed one does not know."""
+"""Every check passes, fails, does not know, or does not apply, and says what was seen; a crashed
+one does not know.
+"""
 
 from typing import Any
 
@@ -16,27 +18,44 @@ ONE = OpCount(count=1, examples=(3,))
 
 def stale(count: int = 0, reads: int = 900) -> StaleReads:
     age = 1200.4 if count else None
-    return StaleReads(reads=reads, stale=count, above_1s=min(count, 1), longest_age_ms=age, examples=())
+    return StaleReads(
+        reads=reads, stale=count, above_1s=min(count, 1), longest_age_ms=age, examples=()
+    )
 
 
 def counts(**changed: Any) -> LedgerCounts:
     """Of a trial without a flaw."""
     given: dict[str, Any] = {
-        "acked": 3400, "failed": 12, "unknown": 3, "rows": {"db1": 3400, "db2": 3400}, "writer": "db1", "lost": NONE,
-        "lost_on_readers": {"db2": NONE}, "phantom": NONE, "duplicate": NONE, "recovered": NONE,
-        "unknown_absent": NONE, "unlisted": NONE, "divergent": NONE, "missing_on": {"db1": NONE, "db2": NONE},
-        "split_brain": NONE, "stale": {"writer": stale(), "reader": stale()},
+        "acked": 3400,
+        "failed": 12,
+        "unknown": 3,
+        "rows": {"db1": 3400, "db2": 3400},
+        "writer": "db1",
+        "lost": NONE,
+        "lost_on_readers": {"db2": NONE},
+        "phantom": NONE,
+        "duplicate": NONE,
+        "recovered": NONE,
+        "unknown_absent": NONE,
+        "unlisted": NONE,
+        "divergent": NONE,
+        "missing_on": {"db1": NONE, "db2": NONE},
+        "split_brain": NONE,
+        "stale": {"writer": stale(), "reader": stale()},
         "non_monotonic": BackwardsReads(count=0, examples=()),
-    }  # fmt: skip
+    }
     return LedgerCounts(**{**given, **changed})
 
 
 def evidence(ledger: LedgerCounts | None = None, **changed: Any) -> Evidence:
     """Of a trial without a flaw, whose writer was elected."""
     given: dict[str, Any] = {
-        "ledger": ledger or counts(), "writer": "db1", "transactions": {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-99"},
-        "elected": True, "actions": [("promote", "db2 promoted", False)],
-    }  # fmt: skip
+        "ledger": ledger or counts(),
+        "writer": "db1",
+        "transactions": {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-99"},
+        "elected": True,
+        "actions": [("promote", "db2 promoted", False)],
+    }
     return Evidence(**{**given, **changed})
 
 
@@ -49,23 +68,39 @@ def judged(name: str, given: Evidence) -> tuple[str, str]:
 
 def test_the_checks_are_there() -> None:
     assert {*CHECKS.names()} >= {
-        "actions_done", "connections_allowed", "divergence", "duplicate", "lost", "non_monotonic", "phantom",
-        "split_brain", "stale_reads",
-    }  # fmt: skip
+        "actions_done",
+        "connections_allowed",
+        "divergence",
+        "duplicate",
+        "lost",
+        "non_monotonic",
+        "phantom",
+        "split_brain",
+        "stale_reads",
+    }
 
 
 def test_without_a_flaw_all_pass() -> None:
-    assert {record.name: record.verdict for record in judge_all(evidence())} == dict.fromkeys(CHECKS.names(), "pass")
+    assert {record.name: record.verdict for record in judge_all(evidence())} == dict.fromkeys(
+        CHECKS.names(), "pass"
+    )
 
 
-@pytest.mark.parametrize("name", sorted({*CHECKS.names()} - {"actions_done", "connections_allowed"}))
+@pytest.mark.parametrize(
+    "name", sorted({*CHECKS.names()} - {"actions_done", "connections_allowed"})
+)
 def test_without_a_ledger_nothing_is_known(name: str) -> None:
     nothing = Evidence(None, unread={"db1": "Error(2013)"})
     assert judged(name, nothing) == ("unknown", "db1: Error(2013)")
-    assert judged(name, Evidence(None)) == ("unknown", "the probe's log or the writer's rows could not be read")
+    assert judged(name, Evidence(None)) == (
+        "unknown",
+        "the probe's log or the writer's rows could not be read",
+    )
 
 
-@pytest.mark.parametrize(("name", "part"), [("lost", "lost"), ("phantom", "phantom"), ("duplicate", "duplicate")])
+@pytest.mark.parametrize(
+    ("name", "part"), [("lost", "lost"), ("phantom", "phantom"), ("duplicate", "duplicate")]
+)
 def test_what_could_not_be_read_is_unknown(name: str, part: str) -> None:
     given = evidence(counts(**{part: None}), unread={"db1": "Error(2013)"})
     assert judged(name, given) == ("unknown", "db1: Error(2013)")
@@ -85,12 +120,18 @@ def test_lost_on_a_reader_counts_once_it_has_caught_up() -> None:
     )  # fmt: skip
     behind = {"db2": "its newest row is 8, not 9"}
     assert judged("lost", evidence(ledger, behind=behind)) == (
-        "unknown", "all 3,400 acknowledged writes are on the writer; db2 has not caught up and lacks 1",
-    )  # fmt: skip
+        "unknown",
+        "all 3,400 acknowledged writes are on the writer; db2 has not caught up and lacks 1",
+    )
     out = judged("lost", evidence(ledger, behind=behind, idle=["db2"]))
-    assert out == ("pass", "all 3,400 acknowledged writes are on the writer and its readers; out of the group: db2")
+    assert out == (
+        "pass",
+        "all 3,400 acknowledged writes are on the writer and its readers; out of the group: db2",
+    )
     assert judged("lost", evidence(behind=behind))[0] == "pass", "it has every acknowledged one"
-    assert judged("lost", evidence(counts(lost=ONE), behind=behind))[0] == "fail", "the writer lacks it"
+    assert judged("lost", evidence(counts(lost=ONE), behind=behind))[0] == "fail", (
+        "the writer lacks it"
+    )
 
 
 def test_a_node_that_was_not_read_may_lack_a_write() -> None:
@@ -100,25 +141,38 @@ def test_a_node_that_was_not_read_may_lack_a_write() -> None:
         "unknown", "all 3,400 acknowledged writes are on the writer; "
         "db2 has not caught up and lacks 7; db3 was not read (Error(2013))",
     )  # fmt: skip
-    assert judged("lost", evidence(ledger, unread={"db3": "gone"}))[0] == "fail", "db2 had caught up"
-    assert judged("lost", evidence(counts(lost=ONE), unread={"db3": "gone"}))[0] == "fail", "the writer lacks it"
+    assert judged("lost", evidence(ledger, unread={"db3": "gone"}))[0] == "fail", (
+        "db2 had caught up"
+    )
+    assert judged("lost", evidence(counts(lost=ONE), unread={"db3": "gone"}))[0] == "fail", (
+        "the writer lacks it"
+    )
 
 
 @pytest.mark.parametrize("name", ["phantom", "duplicate"])
 def test_a_node_that_was_not_read_may_have_what_the_others_have_not(name: str) -> None:
     gone = {"db2": "Error(2013)"}
-    assert judged(name, evidence(unread=gone)) == ("unknown", "none on the nodes that were read; db2: Error(2013)")
+    assert judged(name, evidence(unread=gone)) == (
+        "unknown",
+        "none on the nodes that were read; db2: Error(2013)",
+    )
     assert judged(name, evidence(counts(**{name: ONE}), unread=gone))[0] == "fail"
 
 
 def test_phantom() -> None:
     assert judged("phantom", evidence()) == ("pass", "none of 12 refused writes is there")
-    assert judged("phantom", evidence(counts(phantom=ONE))) == ("fail", "1 refused writes are there: op 3")
+    assert judged("phantom", evidence(counts(phantom=ONE))) == (
+        "fail",
+        "1 refused writes are there: op 3",
+    )
 
 
 def test_duplicate() -> None:
     assert judged("duplicate", evidence()) == ("pass", "every row is there once")
-    assert judged("duplicate", evidence(counts(duplicate=ONE))) == ("fail", "1 writes are there more than once: op 3")
+    assert judged("duplicate", evidence(counts(duplicate=ONE))) == (
+        "fail",
+        "1 writes are there more than once: op 3",
+    )
 
 
 def test_divergence_of_rows() -> None:
@@ -135,21 +189,31 @@ def test_to_be_behind_explains_nothing_that_the_only_writer_lacks() -> None:
     behind = {"db2": "its newest row is 12, not 9"}
     apart = counts(divergent=SOME, missing_on={"db1": SOME, "db2": ONE})
     found = judged("divergence", evidence(apart, behind=behind))
-    assert found == ("fail", "7 rows differ between nodes (db1 lacks 7; db2 lacks 1): op 3, 4, 5, 6, 7, …")
+    assert found == (
+        "fail",
+        "7 rows differ between nodes (db1 lacks 7; db2 lacks 1): op 3, 4, 5, 6, 7, …",
+    )
     errant = {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-90:101"}
     late = counts(divergent=ONE, missing_on={"db1": NONE, "db2": ONE})
     assert judged("divergence", evidence(late, behind=behind, transactions=errant)) == (
         "fail", f"some behind, but transactions that the writer does not have: db2: {UUID}:101",
     )  # fmt: skip
-    assert judged("divergence", evidence(apart, behind=behind, single_writer=False))[0] == "unknown", "any is one"
+    assert (
+        judged("divergence", evidence(apart, behind=behind, single_writer=False))[0] == "unknown"
+    ), "any is one"
 
 
 def test_divergence_needs_two_nodes_and_the_rows_of_all() -> None:
-    assert judged("divergence", evidence(counts(divergent=None), unread={"db2": "gone"})) == ("unknown", "db2: gone")
+    assert judged("divergence", evidence(counts(divergent=None), unread={"db2": "gone"})) == (
+        "unknown",
+        "db2: gone",
+    )
     assert judged("divergence", evidence(unread={"db3": "gone"})) == ("unknown", "db3: gone")
     alone = counts(divergent=None, rows={"db1": 3400})
     assert judged("divergence", evidence(alone)) == ("skipped", "there is one node")
-    assert judged("divergence", evidence(counts(divergent=ONE), unread={"db3": "gone"}))[0] == "fail"
+    assert (
+        judged("divergence", evidence(counts(divergent=ONE), unread={"db3": "gone"}))[0] == "fail"
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,22 +227,32 @@ def test_divergence_needs_two_nodes_and_the_rows_of_all() -> None:
         (f"{UUID}:1-99", None, "pass", ""),
     ],
 )
-def test_errant_transactions_are_a_divergence(own: str | None, writers: str | None, verdict: str, extra: str) -> None:
+def test_errant_transactions_are_a_divergence(
+    own: str | None, writers: str | None, verdict: str, extra: str
+) -> None:
     found = judged("divergence", evidence(transactions={"db1": writers, "db2": own}))
     assert found[0] == verdict
-    assert not extra or found[1] == f"the same rows, but transactions that the writer does not have: db2: {extra}"
+    assert (
+        not extra
+        or found[1]
+        == f"the same rows, but transactions that the writer does not have: db2: {extra}"
+    )
 
 
 def test_split_brain() -> None:
     assert judged("split_brain", evidence())[0] == "pass"
     verdict, detail = judged("split_brain", evidence(counts(split_brain=SOME)))
-    assert verdict == "fail" and detail.startswith("7 writes were acknowledged by another node after an election")
+    assert verdict == "fail" and detail.startswith(
+        "7 writes were acknowledged by another node after an election"
+    )
     nobody = evidence(counts(split_brain=None), elected=False)
     assert judged("split_brain", nobody) == ("skipped", "no other writer was elected")
     hidden = evidence(counts(split_brain=None), unread={"db1": "Error(2013)"})
     assert judged("split_brain", hidden) == ("unknown", "db1: Error(2013)")
     verdict, detail = judged("split_brain", evidence(counts(split_brain=None)))
-    assert verdict == "unknown" and detail.endswith("after the election is on no node that was read")
+    assert verdict == "unknown" and detail.endswith(
+        "after the election is on no node that was read"
+    )
     assert judged("split_brain", evidence(single_writer=False))[0] == "skipped"
 
 
@@ -186,19 +260,31 @@ def test_stale_reads_fail_at_the_writer_only() -> None:
     assert judged("stale_reads", evidence()) == (
         "pass", "writer: none of 900 reads was stale; readers: none of 900 reads was stale",
     )  # fmt: skip
-    verdict, detail = judged("stale_reads", evidence(counts(stale={"writer": stale(), "reader": stale(12)})))
+    verdict, detail = judged(
+        "stale_reads", evidence(counts(stale={"writer": stale(), "reader": stale(12)}))
+    )
     assert verdict == "pass"
-    assert detail.endswith("readers: 12 of 900 reads were stale, the oldest by 1,200 ms, 1 by more than 1 s")
-    assert judged("stale_reads", evidence(counts(stale={"writer": stale(1), "reader": stale()})))[0] == "fail"
+    assert detail.endswith(
+        "readers: 12 of 900 reads were stale, the oldest by 1,200 ms, 1 by more than 1 s"
+    )
+    assert (
+        judged("stale_reads", evidence(counts(stale={"writer": stale(1), "reader": stale()})))[0]
+        == "fail"
+    )
 
 
 @pytest.mark.parametrize("found", [{}, {"writer": stale(reads=0)}])
 def test_reads_that_nobody_answered_show_nothing(found: dict[str, StaleReads]) -> None:
-    assert judged("stale_reads", evidence(counts(stale=found))) == ("unknown", "no read at the writer was answered")
+    assert judged("stale_reads", evidence(counts(stale=found))) == (
+        "unknown",
+        "no read at the writer was answered",
+    )
 
 
 def test_non_monotonic() -> None:
-    back = BackwardsReads(count=2, examples=(ReadExample(op=3, node="db2"), ReadExample(op=4, node="db2")))
+    back = BackwardsReads(
+        count=2, examples=(ReadExample(op=3, node="db2"), ReadExample(op=4, node="db2"))
+    )
     assert judged("non_monotonic", evidence())[0] == "pass"
     verdict, detail = judged("non_monotonic", evidence(counts(non_monotonic=back)))
     assert verdict == "fail" and detail.endswith("shown before: 3 on db2, 4 on db2")
@@ -207,7 +293,10 @@ def test_non_monotonic() -> None:
 def test_actions_done() -> None:
     assert judged("actions_done", evidence()) == ("pass", "promote: db2 promoted")
     assert judged("actions_done", evidence(actions=())) == ("skipped", "the schedule has no action")
-    mixed = [("promote", "the old writer answers: it would be a second one", True), ("rejoin", "rejoined: db1", False)]
+    mixed = [
+        ("promote", "the old writer answers: it would be a second one", True),
+        ("rejoin", "rejoined: db1", False),
+    ]
     assert judged("actions_done", evidence(actions=mixed)) == (
         "fail", "promote: the old writer answers: it would be a second one",
     )  # fmt: skip
@@ -229,10 +318,18 @@ def test_a_check_that_crashes_does_not_know(monkeypatch: pytest.MonkeyPatch) -> 
     ("given", "verdict", "detail"),
     [
         ({}, "pass", "no connection was refused for want of max_connections"),
-        ({"refused_by": {"db1": 0}}, "pass", "no connection was refused for want of max_connections"),
+        (
+            {"refused_by": {"db1": 0}},
+            "pass",
+            "no connection was refused for want of max_connections",
+        ),
         ({"refused": 1200}, "unknown", ": 1,200 operations of the probe got error 1040"),
         ({"refused_by": {"db1": 3, "db2": 0}}, "unknown", ": db1: 3 refused"),
-        ({"refused": 2, "refused_by": {"db1": 3}}, "unknown", ": db1: 3 refused; 2 operations of the probe got "),
+        (
+            {"refused": 2, "refused_by": {"db1": 3}},
+            "unknown",
+            ": db1: 3 refused; 2 operations of the probe got ",
+        ),
     ],
 )
 def test_a_server_that_ran_out_of_connections_spoils_the_errors(
