@@ -214,7 +214,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
 
 
 def picture() -> str:
-    """The rooms as a Mermaid chart: who imports from whom, without what follows from other arrows."""
+    """The rooms as a Mermaid chart: who imports from whom, without what follows from others."""
     uses: dict[str, set[str]] = {room: set() for room in LAYERS[:-1]}
     for path in modules():
         room = layer_of(path)
