@@ -60,7 +60,7 @@ def read_runs(result: ResultFolder) -> list[RunData]:
 def _read_run(result: ResultFolder, name: str) -> RunData:
     try:
         record = result.record(name)
-        # A trial's samples are drawn with its probe; a workload that ends with its work lasts
+        # A trial's samples are drawn with its prober; a workload that ends with its work lasts
         # longer than its seconds.
         seconds = (
             0 if record.trial else math.ceil(record.metrics.measured_s or record.workload.seconds)
@@ -125,7 +125,7 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
 
 
 def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, TrialSeries]:
-    """By run, what the probe saw; one log at a time is in memory. A log that is gone or cut short
+    """By run, what the prober saw; one log at a time is in memory. A log that is gone or cut short
     is noted.
     """
     found = {}
