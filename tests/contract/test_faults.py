@@ -47,7 +47,7 @@ def test_every_file_is_a_fault_of_its_name() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_it_has_one_class_with_one_line_of_help(name: str) -> None:
     kind = KINDS[name]
-    assert kind.__doc__ and kind.__doc__ != Fault.__doc__ and "\n" not in kind.__doc__
+    assert kind.__doc__ and kind.__doc__ != Fault.__doc__ and "\n\n" not in kind.__doc__
     assert help_line(kind).endswith(".") and len(help_line(kind)) <= 120
     module = Path(FOLDER / f"{name.replace('-', '_')}.py").read_text()
     assert len(re.findall(r"^class ", module, re.MULTILINE)) == 1

@@ -176,6 +176,8 @@ def test_a_late_import_says_which_time_it_saves(path: Path) -> None:
         above = node.lineno - 2  # the index of the line before it
         while lines[above].lstrip().startswith(("import ", "from ")) or not lines[above].strip():
             above -= 1
+        while lines[above - 1].lstrip().startswith("# "):  # the reason may take several lines
+            above -= 1
         assert lines[above].lstrip().startswith("# Late, for start-up time: "), (
             f"line {node.lineno}: late, but why?"
         )
