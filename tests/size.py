@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "scripts" / "sandbox"
-LIMITS = {"function median": 8, "function p90": 22, "longest function": 60}
+LIMITS = {"function median": 7, "function p90": 19, "longest function": 54}
 """Lines and modules have none: a limit of lines was met by denser code, not by less of it."""
 RUN = 6
 """So many lines that stand in two places are a duplicated run; imports, blank lines and indentation
 do not count.
 """
-RUNS_AT_MOST = 7
-"""Options that commands share, and lists of arguments with a line for each."""
+RUNS_AT_MOST = 4
 SMALL = 40
 """A module with fewer lines may be a fragment of another one."""
 ONE_FILE_EACH = {

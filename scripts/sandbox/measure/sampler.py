@@ -42,17 +42,9 @@ class Sampler:
         members = {
             node.name for node in servers if node.kind == "database" and node.topology == "gr"
         }
-        targets = [
-            {
-                "name": each.name,
-                "host": each.host,
-                "port": each.port,
-                "credentials": f"/sandbox/{each.account}.cnf",
-                "is_group_member": each.name in members,
-            }
-            for each in targets_of(servers)
-        ]
-        self._awaited = {target["name"] for target in targets}
+        asked = targets_of(servers)
+        targets = [{**each.login, "is_group_member": each.name in members} for each in asked]
+        self._awaited = {each.name for each in asked}
         self._all_sampled = threading.Event()
         request = json.dumps({"interval_s": INTERVAL_S, "targets": targets})
         self._stream = stack.stream(client, script_argv(in_client.__name__, "sampler", request))

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from sandbox.profile.names import Identity
 from sandbox.stack.engine import Docker, Pending, RefusedError
-from sandbox.stack.inventory import helper_options
+from sandbox.stack.inventory import offline_options
 
 KERNEL_ABILITIES = ("netem", "tbf", "iptables", "write-limit")
 """Names of what `lacking` knows about."""
@@ -27,9 +27,7 @@ def begin_trying(docker: Docker, image: str, owner: Identity) -> Pending:
     run = [
         "run",
         "--rm",
-        "--network",
-        "none",
-        *helper_options(owner),
+        *offline_options(owner),
         "--user",
         "0",
         "--cap-add",

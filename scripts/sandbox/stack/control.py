@@ -16,7 +16,7 @@ from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, ROTATION_SQL, Iden
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import ANSWER_LIMIT_S, Docker, PatientDocker, RefusedError
 from sandbox.stack.engine_facts import engine_facts
-from sandbox.stack.inventory import Container, helper_options
+from sandbox.stack.inventory import Container, helper_options, offline_options
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 # Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type,
@@ -136,9 +136,7 @@ class Control(NodeControl):
 
     def in_volumes(self, script: str) -> ExecResult:
         options = [
-            "--network",
-            "none",
-            *helper_options(self._identity),
+            *offline_options(self._identity),
             "--user",
             "0",
             "--volumes-from",
@@ -217,9 +215,7 @@ class Control(NodeControl):
     def write_limit(self, bytes_per_s: int | None) -> None:
         device = self._device()
         options = [
-            "--network",
-            "none",
-            *helper_options(self._identity),
+            *offline_options(self._identity),
             "--user",
             "0",
             "--volume",

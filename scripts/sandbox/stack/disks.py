@@ -16,7 +16,7 @@ from sandbox.profile.grammar import parse_disk
 from sandbox.profile.names import DATA_DIRECTORY, DISK, Identity
 from sandbox.stack.create import mount_words, side_by_side, volume_labels
 from sandbox.stack.engine import Docker, RefusedError
-from sandbox.stack.inventory import Container, helper_options, label_options, owner_labels
+from sandbox.stack.inventory import Container, label_options, offline_options, owner_labels
 
 Volume = tuple[str, str, str]
 """Name, project and checkout, as the inventory has them."""
@@ -120,9 +120,7 @@ def _helper(
         "--rm",
         "--pull",
         "never",
-        "--network",
-        "none",
-        *helper_options(owner, node="disks"),
+        *offline_options(owner, node="disks"),
         *options,
     )
     rights = ("--user", "0", "--cap-drop", "ALL", "--cap-add", "MKNOD", *_DEVICES)

@@ -24,7 +24,7 @@ from sandbox.stack.engine_facts import (
     read_info,
 )
 from sandbox.stack.images import engine_availability, registry_reachable, series_builds
-from sandbox.stack.inventory import helper_options, inventory
+from sandbox.stack.inventory import helper_options, inventory, offline_options
 from sandbox.stack.naming import identity, stack_name
 
 CheckState = Literal["ok", "warning", "missing", "unknown"]
@@ -76,9 +76,7 @@ class KernelProbe:
             run = [
                 "run",
                 "--rm",
-                "--network",
-                "none",
-                *helper_options(owner),
+                *offline_options(owner),
                 "--device",
                 "/dev/loop-control",
             ]

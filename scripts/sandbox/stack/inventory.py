@@ -40,6 +40,11 @@ def helper_options(owner: Identity, **more: str) -> list[str]:
     return owner_options(owner, kind=HELPER, **more)
 
 
+def offline_options(owner: Identity, **more: str) -> list[str]:
+    """Those of a helper's container that reaches nothing."""
+    return ["--network", "none", *helper_options(owner, **more)]
+
+
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
 _PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 """Display order of a stack; other kinds come last."""

@@ -27,6 +27,16 @@ class Target:
     account: Account
     schema: str | None = None
 
+    @property
+    def login(self) -> dict[str, object]:
+        """What a program in the client node connects with."""
+        return {
+            "name": self.name,
+            "host": self.host,
+            "port": self.port,
+            "credentials": f"/sandbox/{self.account}.cnf",
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:

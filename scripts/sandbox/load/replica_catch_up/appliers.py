@@ -22,18 +22,12 @@ class StoppedAppliers:
     """
 
     def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
-        targets = [
-            {
-                "name": each.name,
-                "host": each.host,
-                "port": each.port,
-                "credentials": f"/sandbox/{each.account}.cnf",
-            }
-            for each in targets_of(replicas)
-        ]
-        self._names = {target["name"] for target in targets}
+        targets = targets_of(replicas)
+        self._names = {target.name for target in targets}
         self._log = log
-        argv = script_argv(__package__, "in_client_applier", json.dumps(targets))
+        argv = script_argv(
+            __package__, "in_client_applier", json.dumps([target.login for target in targets])
+        )
         self._stream = session.stack.stream(session.client, argv)
         self._lines = self._stream.lines()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sandbox.report.charts.svg import Panel, text_element
+from sandbox.report.charts.svg import BroadPanel, text_element
 from sandbox.report.text import cut
 
 COLOUR = 2
@@ -31,7 +31,7 @@ class HeatSquare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatMap(Panel):
+class HeatMap(BroadPanel):
     """``names``: the columns; ``x_title`` and ``y_title``: what columns and rows are. A missing
     square stays empty.
     """
@@ -39,11 +39,6 @@ class HeatMap(Panel):
     rows: Sequence[str]
     squares: Mapping[tuple[str, str], HeatSquare]
     """By row and column."""
-
-    @property
-    def broad(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def size(self) -> tuple[int, int]:

@@ -9,9 +9,9 @@ from html import escape
 from sandbox.report.charts.svg import (
     LOG_FROM,
     Axis,
+    BroadPanel,
     Frame,
     Mark,
-    Panel,
     axis_of,
     text_element,
     tone,
@@ -53,15 +53,10 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strips(Panel):
+class Strips(BroadPanel):
     """The strips as one picture; its own marks are drawn behind each of them."""
 
     strips: Sequence[Strip]
-
-    @property
-    def broad(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def size(self) -> tuple[int, int]:

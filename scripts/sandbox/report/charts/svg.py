@@ -334,6 +334,15 @@ class Panel:
             yield text_element(10, middle, beside, "middle", turn)
 
 
+@dataclass(frozen=True, slots=True)
+class BroadPanel(Panel):
+    """A chart that always has a row of its own."""
+
+    @property
+    def broad(self) -> bool:
+        return True
+
+
 def tone(colour: int | None) -> str:
     """The class of a colour; None: grey. An eleventh variant reuses the first one's."""
     return "grey" if colour is None else f"c{colour % _COLOURS}"
