@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from integration.quiet import may_measure, nobody_measures
 from integration.shared import profile_of
+from sandbox.core import interruptions
 
 # How fast this machine is just now is no property of the code.
 settings.register_profile("sandbox", deadline=None)
@@ -21,6 +22,17 @@ settings.load_profile("sandbox")
 # that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _signals_end_what_they_ended_before() -> Iterator[None]:
+    """A command that ran in this process leaves its handlers, which swallow a second signal within
+    a second: the one that the next test sends.
+    """
+    before = {number: signal.getsignal(number) for number in interruptions.ENDINGS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def _engine_missing() -> str | None:

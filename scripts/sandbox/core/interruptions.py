@@ -16,7 +16,7 @@ ECHO_S = 1.0
 the command gets two or three at once. Taken for a second Ctrl-C, they would end the saving that the
 first one began.
 """
-_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Interruptions:
@@ -44,7 +44,7 @@ def begin() -> None:
     """
     terminals = [each for each in (1, 2) if os.isatty(each)]
     handler = _Interruptions(terminals)
-    for number in _ENDINGS:
+    for number in ENDINGS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
