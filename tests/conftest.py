@@ -66,8 +66,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return (yield)
 
 
-def _turn(item: pytest.Item) -> tuple[bool, bool]:
-    return item.get_closest_marker("alone") is None, item.get_closest_marker("docker") is None
+def _turn(item: pytest.Item) -> int:
+    """When it comes: 0 is first."""
+    if item.get_closest_marker("alone"):
+        return 0
+    if item.get_closest_marker("keeps_snapshots"):
+        return 2
+    return 1 if item.get_closest_marker("docker") else 3
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
@@ -77,8 +82,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests that share a stack stay on one worker: those of a profile, else those of a file. One
     marked ``own_stack`` shares nothing, and goes to the worker that is free. Those that run alone
-    come first: no worker waits for them in the middle; tests that need no server come last, and
-    fill what one worker has left when the other is done.
+    come first: no worker waits for them in the middle. Tests that need no server come last, and
+    fill what one worker has left when the other is done; snapshots are taken just before, beside
+    tests that measure nothing.
     """
     items.sort(key=_turn)
     for item in items:

@@ -3,18 +3,22 @@ it.
 """
 
 import json
+import shlex
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+from pytest_docker.plugin import DockerComposeExecutor, Services, get_docker_services
 
 from integration.prepared import make_data_directories, no_snapshot_taken
 from sandbox.stack.naming import project_name
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SANDBOX = CHECKOUT / ".venv" / "bin" / "sandbox"
+AS_COMPOSE = Path(__file__).with_name("as_compose.sh")
 LEDGER = Path(__file__).with_name("ledger_writer.py")
 BREAKS_REPLICAS = (
     "use sbtest; create table p (id int primary key); create table c (id int primary key, p_id int,"
@@ -117,6 +121,15 @@ class LiveStack:
     def __init__(self, name: str, profile: str) -> None:
         self.name, self.profile = name, profile
 
+    @property
+    def services(self) -> Services:
+        """Its services as Compose itself finds them, without a file."""
+        return Services(DockerComposeExecutor("docker compose", [], project_name(self.name)))
+
+    def wait_until(self, happened: Callable[[], bool], seconds: int = 60) -> None:
+        """Until something is so, bounded."""
+        self.services.wait_until_responsive(happened, seconds, 0.1)
+
     def data(self) -> list[dict[str, object]]:
         """Labels of every container: ``sandbox.about`` with name and kind."""
         shown = json.loads(sandbox("ps", "--name", self.name, "--json").stdout)
@@ -149,25 +162,14 @@ class LiveStack:
         """Node → (kind, container id), straight from the engine: asked often, so it must cost
         little.
         """
-        found: dict[str, tuple[str, str]] = {}
-        for project in (project_name(self.name), self.name):
-            row = '{{.Label "sandbox.node"}} {{.Label "sandbox.kind"}} {{.ID}}'
-            shown = run(
-                [
-                    "docker",
-                    "ps",
-                    "-a",
-                    "--filter",
-                    f"label=sandbox.stack={project}",
-                    "--format",
-                    row,
-                ]
-            ).stdout
-            found |= {
-                node: (kind, container)
-                for node, kind, container in map(str.split, shown.splitlines())
-            }
-        return found
+        labels = [f'{{{{.Label "sandbox.{name}"}}}}' for name in ("stack", "node", "kind")]
+        row = "\t".join([*labels, "{{.ID}}"])
+        shown = run(
+            ["docker", "ps", "-a", "--filter", "label=sandbox.kind", "--format", row]
+        ).stdout
+        ours = {project_name(self.name), self.name}
+        nodes = [line.split("\t") for line in shown.splitlines()]
+        return {node: (kind, id_) for stack, node, kind, id_ in nodes if stack in ours}
 
     def names(self, *kinds: str) -> list[str]:
         """Node names of some kinds, in order."""
@@ -318,17 +320,19 @@ def leftovers(label: str) -> list[str]:
 
 @contextmanager
 def live_stack(profile: str, *options: str) -> Iterator[LiveStack]:
-    """A stack of its own name, gone afterwards whatever happened.
+    """A stack of its own name, gone afterwards whatever happened: pytest-docker has it brought up
+    and removed by our command line.
 
     Its servers start from data directories that were initialised before; where their first start is
     the subject, a test passes ``--cold``.
     """
     name = f"t-{uuid.uuid4().hex[:6]}"
-    try:
-        if not options:
-            make_data_directories(profile)
+    if "--cold" not in options:
+        given = dict(zip(options[::2], options[1::2], strict=True))
+        make_data_directories(profile, given.get("--set", ""))
+    setup = shlex.join(["up", "--profile", profile, *options])
+    with ExitStack() as up:
         with no_snapshot_taken():
-            sandbox("up", "--name", name, "--profile", profile, *options)
+            services = get_docker_services(str(AS_COMPOSE), [], name, setup, "down")
+            up.enter_context(services)
         yield LiveStack(name, profile)
-    finally:
-        sandbox("down", "--name", name)

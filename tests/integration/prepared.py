@@ -19,15 +19,16 @@ from sandbox.stack.snapshots.take import ensure_base_directory
 
 
 @cache
-def make_data_directories(profile: str) -> None:
+def make_data_directories(profile: str, settings: str = "") -> None:
     """Makes the initialised data directories of a profile's servers that this engine does not have
-    yet.
+    yet. ``settings``: as ``SET=`` has them.
 
     Whoever comes second waits until they are there: a server's first start takes longer than the
     wait.
     """
     docker, library = Docker(), load_library()
-    requests = base_requests(planned(PlanRequest(profile=profile), library, docker), library)
+    asked = PlanRequest(profile, assignments=(settings,) if settings else ())
+    requests = base_requests(planned(asked, library, docker), library)
     owner = identity(f"t-data-{os.getpid()}")
     for request in dict.fromkeys(requests.values()):
         plan = planned(request, library, docker)
