@@ -26,7 +26,7 @@ factors:
   server: {mysql: {profile: mysql@9.7}, mariadb: {profile: mariadb@11.8}}
   threads: [1, 4]
 baseline: {server: mysql}
-warmup: 1
+warmup: 0
 seconds: 1
 blocks: 2
 """
