@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.profile.images import Build, CatalogImage, VersionSeries, belongs_to, built_reference
-from sandbox.profile.versions import package_tag, packaged_version
+from sandbox.profile.images import Build, CatalogImage, VersionSeries, built_reference
+from sandbox.profile.versions import belongs_to, package_tag, packaged_version
 
 IMAGES = stacks.LIBRARY.catalog.images
 SERIES = [

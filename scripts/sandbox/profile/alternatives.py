@@ -6,17 +6,11 @@ from itertools import islice, product
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.grammar import Term, parse
-from sandbox.profile.images import (
-    Availability,
-    Catalog,
-    ImageChoice,
-    choose_image,
-    series_versions,
-    version_key,
-)
+from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image, series_versions
 from sandbox.profile.library import Component, Library
 from sandbox.profile.plan import Plan
 from sandbox.profile.planner import make_plan
+from sandbox.profile.versions import version_key
 
 _TRIES = 50
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.profile.grammar import parse, split_assignments
-from sandbox.profile.images import at_least
 from sandbox.profile.library import Library, Setting, Variant, When
 from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.refusal import Change, ProfileError, instead, without
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import needed_of_servers
+from sandbox.profile.versions import at_least
 
 
 def settings(group: Group, library: Library) -> Group:

@@ -5,14 +5,19 @@ else built.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.words import ImageOrigin
-from sandbox.profile.versions import package_tag, packaged_version
+from sandbox.profile.versions import (
+    at_least,
+    belongs_to,
+    package_tag,
+    packaged_version,
+    version_key,
+)
 
 USER = r"^\d+:\d+$"
 Text = Annotated[
@@ -406,28 +411,3 @@ def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
 def _pinned(reference: str, available: Availability) -> str:
     digest = available.lock.published.get(reference)
     return f"{reference}@{digest}" if digest else reference
-
-
-@cache
-def version_key(version: str) -> tuple[int, ...]:
-    """Numbers of a version, for ordering: ``8.0.36-28`` → (8, 0, 36, 28)."""
-    return tuple(int(number) for number in re.findall(r"\d+", version))
-
-
-@cache
-def at_least(version: str, since: str) -> bool:
-    """Whether ``version`` is ``since`` or newer, compared over as many numbers as both give.
-
-    ``8.4`` is at least ``8.4.3``: a series without a patch number means its newest release.
-    """
-    have, want = version_key(version), version_key(since)
-    length = min(len(have), len(want))
-    return have[:length] >= want[:length]
-
-
-def belongs_to(version: str, series: str) -> bool:
-    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to
-    ``2.53``.
-    """
-    version = version.removeprefix("v")
-    return version == series or version.startswith((f"{series}.", f"{series}-"))

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from sandbox.profile.images import ImageChoice, at_least
+from sandbox.profile.images import ImageChoice
 from sandbox.profile.library import Component, Kind, Question, Variant, deep_merge
 from sandbox.profile.names import MEMBERS
+from sandbox.profile.versions import at_least
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NoReturn
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, nearest
 from sandbox.profile import apply
 from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, external_address, parse
-from sandbox.profile.images import Availability, ImageChoice, ImageSource, at_least, choose_image
+from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.proposals import Search
@@ -22,6 +22,7 @@ from sandbox.profile.refusal import (
     without_last,
 )
 from sandbox.profile.templates import render_text
+from sandbox.profile.versions import at_least
 
 
 @dataclass

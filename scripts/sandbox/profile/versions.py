@@ -1,7 +1,8 @@
-"""PURE: versions as packages, image tags and servers write them, and whether two mean the same."""
+"""PURE: versions as packages, tags and servers write them: their order, which mean the same."""
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 _EPOCH = re.compile(r"^\d+:")
 _NOT_IN_A_TAG = re.compile(r"[^A-Za-z0-9_.-]")
@@ -51,3 +52,28 @@ def _read(text: str) -> _Version:
     if match is None:
         return _Version(text, None)
     return _Version(match["release"], match["revision"])
+
+
+@cache
+def version_key(version: str) -> tuple[int, ...]:
+    """Numbers of a version, for ordering: ``8.0.36-28`` → (8, 0, 36, 28)."""
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+@cache
+def at_least(version: str, since: str) -> bool:
+    """Whether ``version`` is ``since`` or newer, compared over as many numbers as both give.
+
+    ``8.4`` is at least ``8.4.3``: a series without a patch number means its newest release.
+    """
+    have, want = version_key(version), version_key(since)
+    length = min(len(have), len(want))
+    return have[:length] >= want[:length]
+
+
+def belongs_to(version: str, series: str) -> bool:
+    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to
+    ``2.53``.
+    """
+    version = version.removeprefix("v")
+    return version == series or version.startswith((f"{series}.", f"{series}-"))

@@ -5,11 +5,11 @@ from typing import Any
 
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
-from sandbox.profile.images import at_least, version_key
 from sandbox.profile.library import Library
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
+from sandbox.profile.versions import at_least, version_key
 from sandbox.report.document import Document, Fact, FactList, Medium, Part, Said, Section, Table
 from sandbox.report.text import ports_text, wrapped
 

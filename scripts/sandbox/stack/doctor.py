@@ -13,8 +13,9 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from sandbox.core.errors import SandboxError
-from sandbox.profile.images import at_least, built_alias
+from sandbox.profile.images import built_alias
 from sandbox.profile.reader import load_library, load_lock
+from sandbox.profile.versions import at_least
 from sandbox.stack.abilities import begin_trying, read_answers
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import (

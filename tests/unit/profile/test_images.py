@@ -7,19 +7,11 @@ import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.compose import compose_document, inputs
-from sandbox.profile.images import (
-    Availability,
-    ImageChoice,
-    Lock,
-    at_least,
-    belongs_to,
-    choose_image,
-    series_versions,
-    version_key,
-)
+from sandbox.profile.images import Availability, ImageChoice, Lock, choose_image, series_versions
 from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import PLACEHOLDER
+from sandbox.profile.versions import at_least, belongs_to, version_key
 from unit.profile.small_library import CATALOG, plan
 
 BUILT = "sandbox/mysql:9.7-sid"

@@ -18,7 +18,7 @@ from sandbox.failure.actions.common.replication import (
     replication_password,
 )
 from sandbox.failure.actions.rejoin import OwnHistoryError, Rejoin
-from sandbox.profile.images import at_least
+from sandbox.profile.versions import at_least
 from sandbox.stack.client_python import end_stream
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.stack.server_status import ServerStatus

@@ -10,7 +10,8 @@ from sandbox.failure.action import Action, ActionRefusedError, Operation
 from sandbox.failure.actions.common.replication import Replica
 from sandbox.failure.actions.common.turns import to_be_ready, wait_until_back, writer_last
 from sandbox.failure.actions.switchover import move_writer
-from sandbox.profile.images import Text, at_least, belongs_to
+from sandbox.profile.images import Text
+from sandbox.profile.versions import at_least, belongs_to
 from sandbox.stack.protocol import StackNode
 
 _TABLES_LIMIT_S = 300.0

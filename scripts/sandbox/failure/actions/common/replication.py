@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sandbox.core.errors import MachineError
 from sandbox.failure.action import Operation, TooLateError, not_answered
 from sandbox.failure.gtid import beyond
-from sandbox.profile.images import at_least
+from sandbox.profile.versions import at_least
 from sandbox.stack.protocol import StackNode
 
 ANSWER_S = 10.0
