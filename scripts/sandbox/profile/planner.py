@@ -11,7 +11,7 @@ from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, externa
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
-from sandbox.profile.proposals import Search
+from sandbox.profile.proposals import Proposal, Search
 from sandbox.profile.refusal import (
     Change,
     ProfileError,
@@ -45,12 +45,16 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
     try:
         return _planned(request, library, available)
     except ProfileError as refusal:
-        plans = Search(
-            plan=lambda other: _planned(other, library, available),
+        search = Search(
+            plan=lambda other: _planned(_request_of(other), library, available),
             texts=lambda profile: [term.text for term in _expand(parse(profile), library)],
         )
-        plans.propose(refusal, PlanRequest(request.profile, external=request.external))
+        search.propose(refusal, Proposal(request.profile, request.external))
         raise
+
+
+def _request_of(proposal: Proposal) -> PlanRequest:
+    return PlanRequest(proposal.profile, external=proposal.external, memory=proposal.memory)
 
 
 def _planned(request: PlanRequest, library: Library, available: Availability) -> Plan:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sandbox.core.errors import SandboxError
-from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.refusal import ProfileError
 
 _TRIES = 40
@@ -12,15 +11,26 @@ _TRIES = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """A profile with the variables that go with it."""
+
+    profile: str
+    external: str | None = None
+    memory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
-    """``plan``: plans a request, or raises SandboxError; ``texts``: the terms of a profile as they
+    """The search of one planner.
+
+    ``plan`` plans a proposal, or raises SandboxError; ``texts`` are the terms of a profile as they
     are typed.
     """
 
-    plan: Callable[[PlanRequest], Plan]
+    plan: Callable[[Proposal], object]
     texts: Callable[[str], list[str]]
 
-    def propose(self, refusal: ProfileError, refused: PlanRequest) -> None:
+    def propose(self, refusal: ProfileError, refused: Proposal) -> None:
         """Makes the nearest change that plans the next step of the refusal; nothing where none
         does.
 
@@ -34,12 +44,12 @@ class Search:
 
     def _first(
         self,
-        refused: PlanRequest,
+        refused: Proposal,
         refusal: ProfileError,
-        tried: set[PlanRequest],
+        tried: set[Proposal],
         *,
         last_resorts: bool,
-    ) -> PlanRequest | None:
+    ) -> Proposal | None:
         """The nearest change that plans; where a change is refused, too, its own changes are
         next.
         """
@@ -60,9 +70,9 @@ class Search:
         return None
 
     def _proposals(
-        self, refused: PlanRequest, refusal: ProfileError, last_resorts: bool
-    ) -> Iterator[PlanRequest]:
-        """The requests that the changes of a refusal make of the refused one."""
+        self, refused: Proposal, refusal: ProfileError, last_resorts: bool
+    ) -> Iterator[Proposal]:
+        """The profiles that the changes of a refusal make of the refused one."""
         try:
             texts = self.texts(refused.profile)
         except SandboxError:  # a piece of it is no term
@@ -76,4 +86,4 @@ class Search:
             changed = change(texts)
             if changed:
                 address = external if "external" in changed else None
-                yield PlanRequest("+".join(changed), external=address, memory=memory)
+                yield Proposal("+".join(changed), address, memory)
