@@ -11,10 +11,11 @@ from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, externa
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
-from sandbox.profile.proposals import Proposal, Search
 from sandbox.profile.refusal import (
     Change,
     ProfileError,
+    Proposal,
+    Search,
     instead,
     only,
     unchanged,
