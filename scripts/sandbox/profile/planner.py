@@ -1,39 +1,27 @@
 """Terms → Plan: which nodes, of which images, in which groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, nearest
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile import apply
+from sandbox.profile.drafts import Draft, expanded_terms, read_terms
 from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, external_address, parse
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.refusal import (
-    Change,
     ProfileError,
     Proposal,
     Search,
     instead,
     only,
     unchanged,
-    without,
     without_last,
 )
 from sandbox.profile.templates import render_text
 from sandbox.profile.versions import at_least
-
-
-@dataclass
-class _Draft:
-    """One group while its terms are read."""
-
-    term: Term
-    component: Component
-    members: list[tuple[Term, Component]] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
 
 
 def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
@@ -48,7 +36,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
     except ProfileError as refusal:
         search = Search(
             plan=lambda other: _planned(_request_of(other), library, available),
-            texts=lambda profile: [term.text for term in _expand(parse(profile), library)],
+            texts=lambda profile: [term.text for term in expanded_terms(parse(profile), library)],
         )
         search.propose(refusal, Proposal(request.profile, request.external))
         raise
@@ -62,8 +50,8 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
     """The plan of a profile. Raises SandboxError; the next step of a ProfileError proposes nothing
     yet.
     """
-    terms = _expand(parse(request.profile), library)
-    drafts, watchers = _read_terms(terms, library)
+    terms = expanded_terms(parse(request.profile), library)
+    drafts, watchers = read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
         what = "EXTERNAL= is given, but the profile has no term 'external'"
         known = "EXTERNAL is the address of the server that the term 'external' stands for"
@@ -121,126 +109,6 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
     )
 
 
-def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
-    """Named profiles replaced by the terms they stand for, aliases by the components' names."""
-    known = {*library.components.names(), *library.settings}
-    expanded: list[Term] = []
-    for term in terms:
-        named = library.named.get(term.name)
-        if named and (term.count or term.version):
-            what = f"the named profile '{term.name}' takes no count and no version"
-            raise ProfileError(
-                what, f"it stands for {named.profile}", instead(term.text, term.name)
-            )
-        for each in parse(named.profile) if named else [term]:
-            name = (
-                each.name
-                if each.name in known
-                else library.components.aliases().get(each.name, each.name)
-            )
-            expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
-    return expanded
-
-
-def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
-    """Groups and watching terms; refuses misplaced terms."""
-    drafts: list[_Draft] = []
-    watchers: list[Term] = []
-    names = set(library.components.names())
-    for term in terms:
-        if term.name in library.settings:
-            _add_setting(term, drafts)
-        elif term.name in names and term.name != "client":
-            _add_component(term, library, drafts, watchers)
-        else:
-            _refuse_unknown(term, library)
-    if not drafts:
-        first = terms[0].text
-        known = f"'{first}' needs a database term before it"
-        raise ProfileError("the profile has no database", known, _after_a_database(terms[0]))
-    return drafts, watchers
-
-
-def _refuse_unknown(term: Term, library: Library) -> NoReturn:
-    words = library.words()
-    near = nearest(term.name, words)
-    changes = (
-        [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
-    )
-    raise ProfileError(f"unknown term '{term.text}'", did_you_mean(term.name, words), *changes)
-
-
-def _add_setting(term: Term, drafts: list[_Draft]) -> None:
-    if term.count or term.version:
-        known = f"'{term.name}' applies to the whole group before it"
-        what = f"'{term.text}': a setting takes no count and no version"
-        raise ProfileError(what, known, instead(term.text, term.name))
-    group = _group_before(term, drafts)
-    if term.name in group.settings:
-        known = f"once is enough: it applies to the whole group of '{group.term.text}'"
-        raise ProfileError(
-            f"the setting '{term.name}' appears twice in one group", known, without_last(term.text)
-        )
-    group.settings.append(term.name)
-
-
-def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
-    if drafts:
-        return drafts[-1]
-    what = f"'{term.text}' comes before any database"
-    raise ProfileError(what, "it attaches to the group before it", _after_a_database(term))
-
-
-def _after_a_database(term: Term) -> Change:
-    """The profile with a database before a term that stands before all of them."""
-    return instead(term.text, "mysql", term.text)
-
-
-def _add_component(
-    term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]
-) -> None:
-    plain = library.components.get(term.name)
-    if term.count and not plain.countable:
-        what = f"'{term.text}': '{term.name}' takes no count"
-        raise ProfileError(what, "a stack has one of it", instead(term.text, term.name))
-    if plain.spec.attaches is None:
-        if plain.spec.kind == "external" and term.version:
-            what = f"'{term.text}': 'external' takes no version"
-            raise ProfileError(
-                what, "it is the server that answers at EXTERNAL=", instead(term.text, term.name)
-            )
-        drafts.append(_Draft(term, plain))
-    elif plain.spec.attaches == "stack":
-        if any(watcher.name == term.name for watcher in watchers):
-            known = "it watches the whole stack: once is enough"
-            raise ProfileError(f"'{term.name}' appears twice", known, without_last(term.text))
-        watchers.append(term)
-    else:
-        group = _group_before(term, drafts)
-        _check_attachment(term, plain, group)
-        group.members.append((term, library.components.get(term.name, group.component.name)))
-
-
-def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
-    base, name = component.spec.based_on, group.component.name
-    possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
-    if possible is not None and name not in possible:
-        what = f"'{term.name}' cannot be attached to '{name}'"
-        changes = [instead(group.term.text, database) for database in possible]
-        raise ProfileError(
-            what, f"it attaches to {', '.join(possible)}", *changes, last_resort=without(term.text)
-        )
-    if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
-        what = f"'{term.text}' cannot be attached to '{group.term.text}'"
-        known = (
-            f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a"
-            " source"
-        )
-        source = replace(group.term, count=None).in_version(group.term.version)
-        replicas = [] if term.name == "replica" else [f"replica{(group.term.count or 2) - 1}"]
-        raise ProfileError(what, known, instead(group.term.text, source, *replicas))
-
-
 class _Builder:
     """Numbers nodes and gives each its image; numbers run through the whole stack."""
 
@@ -253,7 +121,7 @@ class _Builder:
         self.server_ids = 0
         self.auxiliary: list[Node] = []
 
-    def group(self, index: int, draft: _Draft, request: PlanRequest) -> Group:
+    def group(self, index: int, draft: Draft, request: PlanRequest) -> Group:
         """A group with its nodes; its settings checked and applied."""
         spec, name = draft.component.spec, draft.component.name
         external = request.external if spec.kind == "external" else None
@@ -428,7 +296,7 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
         raise ProfileError(what, known, instead(term.text, term.in_version(since)))
 
 
-def _check_company(term: Term, component: Component, group: _Draft) -> None:
+def _check_company(term: Term, component: Component, group: Draft) -> None:
     """Refuses an attached component whose group lacks what it needs, or has more of it than the one
     it may have.
     """
