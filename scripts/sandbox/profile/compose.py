@@ -12,8 +12,8 @@ from sandbox.profile.files import NodeFile, image_user, node_files, started_as, 
 from sandbox.profile.library import deep_merge
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import QUESTION_SCRIPT, about
-from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render
+from sandbox.profile.questions import QUESTION_SCRIPT, expected_answer
+from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render, render_text
 
 
 @dataclass
@@ -247,3 +247,59 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(
     _Octal, lambda dumper, mode: dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}")
 )
+
+
+def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be
+    made again.
+    """
+    group = plan.group_of(node)
+    spec = node.component.spec
+    rejoins = (
+        render_text(spec.rejoins, context, f"rejoins of {node.name}")
+        if node.service == node.component.name
+        else ""
+    )
+    return {
+        "term": node.term,
+        "component": node.component.name,
+        "service": node.service,
+        "group": node.group_index,
+        **({"members": len(group.databases)} if group and node.kind == "database" else {}),
+        "family": group.family if group and node.is_server else None,
+        "topology": (
+            group.topology
+            if group and node.kind == "database"
+            else "single"
+            if node.is_server
+            else None
+        ),
+        "origin": node.choice.origin,
+        "key": node.choice.key,
+        "series": node.series,
+        "version": node.version,
+        **({"exact": node.choice.exact} if node.choice.exact else {}),
+        "ports": dict(node.ports),
+        **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
+        **({"rejoins": rejoins} if rejoins else {}),
+        **({"host_of": node.host_of} if node.host_of else {}),
+        "multiplexes": bool(node.options.get("multiplexes", False)),
+        "sql_client": node.component.spec.sql_client,
+        "timeout_s": node.component.spec.timeout_s,
+        "grace_s": node.component.spec.grace_s,
+        "ready": node.ready.via if node.ready else None,
+        "expected": expected_answer(node.ready, node, context) if node.ready else None,
+        "external": group.external if group else None,
+        "externals": {
+            str(each.index): each.external
+            for each in plan.groups
+            if each.external and node.kind == "client"
+        },
+        "proofs": {
+            name: {
+                "via": variant.proof.via,
+                "expect": expected_answer(variant.proof, node, context),
+            }
+            for name, variant in node.applied
+        },
+    }

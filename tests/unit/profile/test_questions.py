@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.profile.compose import about
 from sandbox.profile.library import Question
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.questions import (
-    about,
     ask_commands,
     client_questions,
     question_script,
