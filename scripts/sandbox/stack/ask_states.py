@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from sandbox.stack.control import death
-from sandbox.stack.inventory import Container
+from sandbox.stack.inventory import Container, death
 from sandbox.stack.naming import name_option
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import ExecResult, ReadyAnswer

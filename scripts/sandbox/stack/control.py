@@ -3,8 +3,6 @@ Implements the protocol.
 """
 
 import io
-import json
-import re
 import shlex
 import tarfile
 from collections.abc import Callable, Sequence
@@ -16,7 +14,14 @@ from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, ROTATION_SQL, Iden
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import ANSWER_LIMIT_S, Docker, PatientDocker, RefusedError
 from sandbox.stack.engine_facts import engine_facts
-from sandbox.stack.inventory import Container, helper_options, offline_options
+from sandbox.stack.inventory import (
+    ABSENT,
+    Container,
+    death,
+    helper_options,
+    inspected,
+    offline_options,
+)
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 # Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type,
@@ -37,32 +42,6 @@ _UNFROZEN = "unable to freeze"
 _FREEZE_ATTEMPTS = 3
 
 _EMPTYING = "find /var/lib/mysql -mindepth 1 -delete"
-
-
-def death(docker: Docker, container: Container) -> str:
-    """Why a container is not running: ``exited (137), out of memory``, ``created``, ``gone``.
-
-    Raises SandboxError (exit 4) where the engine does not answer: that is no sign of a death.
-    """
-    state: dict[str, Any] | None = _inspected(docker, container.id, "{{json .State}}")
-    if state is None:
-        return "gone"
-    code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
-    memory = ", out of memory" if state.get("OOMKilled") else ""
-    return f"{state['Status']}{code}{memory}" + (
-        f": {state['Error']}" if state.get("Error") else ""
-    )
-
-
-def _inspected(docker: Docker, container: str, template: str) -> Any:
-    """What the engine knows of a container; None where it is gone."""
-    argv = ("inspect", "--format", template, container)
-    answer = docker.answer(*argv)
-    if answer.code == 0:
-        return json.loads(answer.stdout)
-    if ABSENT.search(answer.stderr):
-        return None
-    raise RefusedError(argv, answer)
 
 
 def _empty_file(path: str) -> str:
@@ -266,11 +245,9 @@ class Control(NodeControl):
         return self._inspect("{{json .NetworkSettings.Networks}}") or {}
 
     def _inspect(self, template: str) -> Any:
-        return _inspected(self._docker, self._id, template)
+        return inspected(self._docker, self._id, template)
 
 
-ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
-"""What the engine says of a container that is gone."""
 LIFE_S = 900
 """How long a helper lives after its last script began: where whoever started it is killed, nobody
 removes it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.core.errors import natural_order
 from sandbox.profile.names import Identity
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import Docker, Pending, RefusedError
 
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.record.record import Inputs
@@ -245,3 +245,33 @@ def published_ports(text: str) -> dict[int, tuple[str, int]]:
         for number in range(int(last or first) - int(first) + 1):
             found[int(first) + number] = (host, int(outer) + number)
     return found
+
+
+def death(docker: Docker, container: Container) -> str:
+    """Why a container is not running: ``exited (137), out of memory``, ``created``, ``gone``.
+
+    Raises SandboxError (exit 4) where the engine does not answer: that is no sign of a death.
+    """
+    state: dict[str, Any] | None = inspected(docker, container.id, "{{json .State}}")
+    if state is None:
+        return "gone"
+    code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
+    memory = ", out of memory" if state.get("OOMKilled") else ""
+    return f"{state['Status']}{code}{memory}" + (
+        f": {state['Error']}" if state.get("Error") else ""
+    )
+
+
+def inspected(docker: Docker, container: str, template: str) -> Any:
+    """What the engine knows of a container; None where it is gone."""
+    argv = ("inspect", "--format", template, container)
+    answer = docker.answer(*argv)
+    if answer.code == 0:
+        return json.loads(answer.stdout)
+    if ABSENT.search(answer.stderr):
+        return None
+    raise RefusedError(argv, answer)
+
+
+ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
+"""What the engine says of a container that is gone."""

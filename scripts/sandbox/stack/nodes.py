@@ -14,11 +14,10 @@ from sandbox.profile.names import Identity
 from sandbox.profile.versions import answers_to
 from sandbox.stack import inventory
 from sandbox.stack.abilities import lacking
-from sandbox.stack.control import death
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import engine_facts, image_facts
 from sandbox.stack.entry import Entries
-from sandbox.stack.inventory import HELPER, Container
+from sandbox.stack.inventory import HELPER, Container, death
 from sandbox.stack.naming import stack_name
 from sandbox.stack.protocol import (
     Engine,

@@ -11,8 +11,9 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import control
-from sandbox.stack.control import LIFE_S, Control, death, living
+from sandbox.stack.control import LIFE_S, Control, living
 from sandbox.stack.engine import PatientDocker
+from sandbox.stack.inventory import death
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 from sandbox.stack.stack import Stack
 from unit.stack.fake_docker import HANGS, FakeDocker, answer
