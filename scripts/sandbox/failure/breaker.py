@@ -15,7 +15,7 @@ from sandbox.core.errors import ExitCode, MachineError, SandboxError, counted
 from sandbox.failure.fault import Fault, Peer, Scene
 from sandbox.failure.registry import FAULT_KINDS, end_together, fault_named, refuse_kind
 from sandbox.failure.targets import with_host
-from sandbox.stack.abilities import KERNEL_ABILITIES
+from sandbox.stack.engine_facts import KERNEL_ABILITIES
 from sandbox.stack.journal import Breakage, breakages, forget_breakage, note_breakage, unreadable
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import NodeControl, RunningStack

@@ -14,8 +14,8 @@ from sandbox.matrix.definition import Cell
 from sandbox.matrix.resolved import CellWithLoad, Load
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.profile.plan import Plan, PlanRequest, entry_words
-from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import Docker
+from sandbox.stack.engine_facts import lacking
 from sandbox.stack.naming import identity
 from sandbox.stack.planning import planned
 from sandbox.stack.protocol import StackNode

@@ -11,9 +11,8 @@ from typing import Any
 
 from sandbox.core.errors import MachineError
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, ROTATION_SQL, Identity
-from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import ANSWER_LIMIT_S, Docker, PatientDocker, RefusedError
-from sandbox.stack.engine_facts import engine_facts
+from sandbox.stack.engine_facts import CONTROL_GROUPS, WRITE_LIMIT, engine_facts
 from sandbox.stack.inventory import (
     ABSENT,
     Container,

@@ -16,12 +16,13 @@ from sandbox.core.errors import SandboxError
 from sandbox.profile.images import built_alias
 from sandbox.profile.reader import load_library, load_lock
 from sandbox.profile.versions import at_least
-from sandbox.stack.abilities import begin_trying, read_answers
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import (
     available_memory_mb,
     begin_info,
+    begin_trying,
     free_disk_mb,
+    read_answers,
     read_info,
 )
 from sandbox.stack.images import engine_availability, registry_reachable, series_builds

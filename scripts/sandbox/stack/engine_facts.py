@@ -1,5 +1,5 @@
-"""Facts of the engine, its images and its machine: for records, `doctor`, and the refusal of what
-does not fit.
+"""Facts of the engine, its kernel and its machine: for records, `doctor`, and refusals of what does
+not fit.
 """
 
 import json
@@ -7,12 +7,15 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from sandbox.core.errors import MachineError
-from sandbox.profile.names import PACKAGE_LABEL
-from sandbox.stack.engine import Docker, Pending
+from sandbox.profile.names import PACKAGE_LABEL, Identity
+from sandbox.stack.engine import Docker, Pending, RefusedError
+from sandbox.stack.inventory import offline_options
 from sandbox.stack.protocol import Engine
 
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
@@ -140,3 +143,70 @@ def available_memory_mb(info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> in
 def free_disk_mb(info: Mapping[str, Any]) -> int | None:
     """Free space where the engine keeps volumes, MiB; None where it is not visible from here."""
     return shutil.disk_usage(info["DockerRootDir"]).free >> 20 if is_local(info) else None
+
+
+KERNEL_ABILITIES = ("netem", "tbf", "iptables", "write-limit")
+"""Names of what `lacking` knows about."""
+CONTROL_GROUPS = "/sys/fs/cgroup:/cgroup"
+"""The mount with which a helper sees the control groups of every container."""
+WRITE_LIMIT = files(__package__).joinpath("write_limit.sh").read_text(encoding="utf-8")
+_TRY = files(__package__).joinpath("abilities.sh").read_text(encoding="utf-8")
+_PATIENCE_S = 20.0
+_known: WeakKeyDictionary[Docker, Mapping[str, str]] = WeakKeyDictionary()
+
+
+def begin_trying(docker: Docker, image: str, owner: Identity) -> Pending:
+    """Starts the container; `read_answers` reads its output. ``image``: the client's, which has the
+    tools.
+    """
+    run = [
+        "run",
+        "--rm",
+        *offline_options(owner),
+        "--user",
+        "0",
+        "--cap-add",
+        "NET_ADMIN",
+    ]
+    return docker.begin(
+        *run,
+        "--volume",
+        f"{CONTROL_GROUPS}:ro",
+        "--entrypoint",
+        "sh",
+        image,
+        "-c",
+        _TRY,
+        "try",
+        WRITE_LIMIT,
+    )
+
+
+def read_answers(text: str) -> dict[str, tuple[bool, str]]:
+    """Name → whether the kernel can do it, and the answer of what was tried."""
+    lines = [line.split(" ", 2) for line in text.splitlines()]
+    return {
+        line[0]: (line[1] == "yes", line[2] if len(line) > 2 else "")
+        for line in lines
+        if len(line) > 1
+    }
+
+
+def lacking(docker: Docker, image: str, owner: Identity) -> Mapping[str, str]:
+    """What of KERNEL_ABILITIES the kernel cannot do, each with the reason; asked once for an
+    engine.
+
+    Raises SandboxError (exit 4) where the container does not run: then nothing is known, and it is
+    asked again.
+    """
+    if docker not in _known:
+        pending = begin_trying(docker, image, owner)
+        ended = pending.answer_within(_PATIENCE_S)
+        if ended.code:
+            raise RefusedError(pending.argv, ended)
+        answers = read_answers(ended.stdout)
+        found = {name: answers.get(name, (False, "no answer")) for name in KERNEL_ABILITIES}
+        _known[docker] = {
+            name: reason or "no reason given" for name, (can, reason) in found.items() if not can
+        }
+    return _known[docker]

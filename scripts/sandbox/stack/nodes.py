@@ -13,9 +13,8 @@ from sandbox.core.errors import MachineError, SandboxError, did_you_mean
 from sandbox.profile.names import Identity
 from sandbox.profile.versions import answers_to
 from sandbox.stack import inventory
-from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import CommandStream, Docker, Pending
-from sandbox.stack.engine_facts import engine_facts, image_facts
+from sandbox.stack.engine_facts import engine_facts, image_facts, lacking
 from sandbox.stack.entry import Entries
 from sandbox.stack.inventory import HELPER, Container, death
 from sandbox.stack.naming import stack_name

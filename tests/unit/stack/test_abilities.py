@@ -8,7 +8,7 @@ import pytest
 
 import sandbox.stack
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.abilities import KERNEL_ABILITIES, WRITE_LIMIT, lacking, read_answers
+from sandbox.stack.engine_facts import KERNEL_ABILITIES, WRITE_LIMIT, lacking, read_answers
 from sandbox.stack.naming import identity
 from unit.stack.fake_docker import FakeDocker, answer
 

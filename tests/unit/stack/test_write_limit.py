@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.abilities import WRITE_LIMIT
 from sandbox.stack.control import Control
+from sandbox.stack.engine_facts import WRITE_LIMIT
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
 
