@@ -1,4 +1,4 @@
-"""Locks between commands, held by the kernel: a killed command leaves none behind."""
+"""Locks between commands, held by the kernel: who works on a stack, and who only reads it."""
 
 import fcntl
 import os
@@ -119,3 +119,63 @@ def _try(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+_GAP_S = 30.0
+"""How long a snapshot waits for a moment without a reader."""
+_GAP_POLL_S = 0.1
+
+
+# A snapshot holds what a stack was when it became ready. A command that may change the stack marks
+# it first, and a snapshot that is not copied by then is dropped: the next start of the plan takes
+# it. A command that only reads leaves no mark. Neither waits for the other longer than the servers
+# pause. The mark is the content of the lock's file and lives as long as the stack.
+
+
+def mark_changed(project: str) -> None:
+    """Marks a stack as no longer what it was when it became ready; its servers are not paused from
+    now on.
+    """
+    with (
+        shared(_use_of(project)),
+        (lock_folder() / f"{_use_of(project)}.lock").open("a", encoding="utf-8") as file,
+    ):
+        file.write("changed\n")
+
+
+@contextmanager
+def reading(project: str) -> Iterator[None]:
+    """Keeps a stack's servers from being paused during the block, which does not change them."""
+    with shared(_use_of(project)):
+        yield
+
+
+def forget_changes(project: str) -> None:
+    """Removes the mark: a stack of this name is about to be made."""
+    with opened([_use_of(project)]) as (descriptor,):
+        os.ftruncate(descriptor, 0)
+
+
+@contextmanager
+def unchanged(project: str) -> Iterator[bool]:
+    """Keeps everybody out during the block; gives whether the stack is still what it was when it
+    became ready.
+
+    Also False where readers leave no moment to pause its servers.
+    """
+    until = time.monotonic() + _GAP_S
+    while True:
+        with claimed([_use_of(project)]) as ours:
+            if ours or time.monotonic() > until:
+                yield ours and not _is_marked(project)
+                return
+        time.sleep(_GAP_POLL_S)
+
+
+def _is_marked(project: str) -> bool:
+    return (lock_folder() / f"{_use_of(project)}.lock").stat().st_size > 0
+
+
+def _use_of(project: str) -> str:
+    """The lock of those who use a stack; its file has content once the stack was changed."""
+    return f"{project}-use"

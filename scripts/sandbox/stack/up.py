@@ -22,14 +22,13 @@ from sandbox.stack.engine_facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory
 from sandbox.stack.journal import forget_all
 from sandbox.stack.lifecycle import remove_project, start_idle
-from sandbox.stack.locks import locked_stack
+from sandbox.stack.locks import forget_changes, locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.nodes import UPGRADED
 from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.secrets import draw_secrets
-from sandbox.stack.snapshots.in_use import forget_changes
 from sandbox.stack.snapshots.restore import (
     Filling,
     NotRestoredError,

@@ -11,9 +11,9 @@ from sandbox.profile.images import Availability
 from sandbox.profile.plan import Plan, UserFile
 from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
+from sandbox.stack.locks import mark_changed, unchanged
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note
-from sandbox.stack.snapshots.in_use import mark_changed, unchanged
 from sandbox.stack.stack import Stack
 from sandbox.stack.up import UpOptions, up
 from unit.profile.small_library import plan as small_plan

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sandbox.stack.engine import Docker
+from sandbox.stack.locks import mark_changed, reading
 from sandbox.stack.protocol import OnEvent
-from sandbox.stack.snapshots.in_use import mark_changed, reading
 from sandbox.stack.stack import Stack, find_stack
 
 

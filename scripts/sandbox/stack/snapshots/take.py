@@ -17,9 +17,9 @@ from sandbox.profile.plan import Plan
 from sandbox.stack.create import node_archive, unescaped
 from sandbox.stack.engine import Docker, begin_stream
 from sandbox.stack.inventory import Container, helper_options, owner_options
+from sandbox.stack.locks import unchanged
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
-from sandbox.stack.snapshots.in_use import unchanged
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_mounts, copy_stopped
 from sandbox.stack.stack import Stack

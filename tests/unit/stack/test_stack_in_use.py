@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.stack.snapshots import in_use
-from sandbox.stack.snapshots.in_use import forget_changes, mark_changed, reading, unchanged
+from sandbox.stack import locks
+from sandbox.stack.locks import forget_changes, mark_changed, reading, unchanged
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks of the test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(in_use, "_GAP_S", 0.3)
+    monkeypatch.setattr(locks, "_GAP_S", 0.3)
 
 
 def is_unchanged() -> bool:
