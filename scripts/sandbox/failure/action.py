@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.judge.survival import Lasted
+from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.stack.sql_on_servers import ask, targets_of
 
 GRACE_S = 60.0
 """How long a server may take to stop, unless its action says otherwise."""

@@ -11,8 +11,8 @@ from importlib.resources import files
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.in_client_conflicts import CONFLICTS
+from sandbox.stack.client_python import QueryResult, Rows, Statement, ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.stack.sql_on_servers import QueryResult, Rows, Statement, ask, targets_of
 
 _MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_local_bf_aborts")
 """MariaDB does not count errors by code; clients get error 1213 for everything that these count."""

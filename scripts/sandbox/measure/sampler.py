@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.measure import in_client
-from sandbox.stack.client_python import end_stream, script_argv
+from sandbox.stack.client_python import end_stream, script_argv, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.stack.sql_on_servers import targets_of
 
 INTERVAL_S = 1.0
 FIRST_SAMPLE_LIMIT_S = 15.0

@@ -1,16 +1,21 @@
-"""What runs in the client node: Python of ours, JSON in, JSON out; a load, until it is done or its
-time is over.
+"""What runs in the client node: our Python (JSON in, JSON out), SQL on several servers at once,
+loads.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sandbox.core.errors import MachineError
-from sandbox.stack.protocol import ExecResult, RunningStack, Stream
+from sandbox.stack.engine import CommandStream
+from sandbox.stack.protocol import ExecResult, RunningStack, StackNode, Stream
 
 OVERTIME_S = 30
 """How long a load may overrun before it is terminated: a hanging server must not hang the run."""
@@ -108,3 +113,158 @@ def end_stream(stream: Stream, limit_s: float) -> None:
         stream.wait(limit_s)
     except TimeoutError:
         stream.kill()
+
+
+Cell = str | int | float | None
+Rows = tuple[tuple[Cell, ...], ...]
+Account = Literal["root", "app"]
+Statement = str | tuple[str, tuple[Cell, ...]]
+"""Plain SQL, or SQL with ``%s`` for each of its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server as the client node sees it, and the account to ask as
+    (``/sandbox/<account>.cnf``).
+    """
+
+    name: str
+    host: str
+    port: int
+    account: Account
+    schema: str | None = None
+
+    @property
+    def login(self) -> dict[str, object]:
+        """What a program in the client node connects with."""
+        return {
+            "name": self.name,
+            "host": self.host,
+            "port": self.port,
+            "credentials": f"/sandbox/{self.account}.cnf",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """One server's answer: the rows of each statement up to the first that failed, and that
+    failure.
+    """
+
+    results: tuple[Rows, ...]
+    error: str | None
+    error_code: int | None
+
+    def rows(self, statement: int) -> Rows:
+        """Rows of a statement by its position; empty when it was not reached."""
+        return self.results[statement] if statement < len(self.results) else ()
+
+
+def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
+    """How to ask the database servers among nodes: as root, or as the application where there is no
+    root.
+    """
+    return [
+        Target(node.name, node.host, node.port, "root" if node.has_container else "app")
+        for node in nodes
+        if node.is_server and node.port is not None
+    ]
+
+
+def ask(
+    stack: RunningStack,
+    client: str,
+    targets: Sequence[Target],
+    statements: Sequence[Statement],
+    timeout_s: float = 10.0,
+) -> dict[str, QueryResult]:
+    """Runs the same statements on every target, all targets at once; answers by target name.
+
+    A failing server gives an answer with ``error``. Raises SandboxError (exit 4) when the client
+    node itself fails.
+    """
+    request = {
+        "targets": [asdict(target) for target in targets],
+        "statements": [(entry, None) if isinstance(entry, str) else entry for entry in statements],
+        "timeout_s": timeout_s,
+    }
+    argv = script_argv("sandbox.stack.in_client", "sql")
+    answered = stack.ask_session(client, argv, json.dumps(request), 2 * timeout_s + 30)
+    return {
+        name: QueryResult(
+            tuple(tuple(map(tuple, rows)) for rows in found["results"]),
+            found["error"],
+            found["error_code"],
+        )
+        for name, found in answer_of(answered, client, "sql").items()
+    }
+
+
+ANSWER = "\x1e"
+"""Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text
+sequences.
+"""
+_REMEMBERED = 20
+"""Last lines of a command that are kept for when it fails."""
+
+
+class SqlSession:
+    """A command in a node that answers lines: to start Python for each would cost a third of a
+    second.
+
+    It ends with its container, or with its input when we exit.
+    """
+
+    def __init__(self, begin: Callable[[], CommandStream]) -> None:
+        """``begin`` starts the command, with a pipe for its input."""
+        self._begin, self._guard = begin, threading.Lock()
+        self._open: _OpenSession | None = None
+
+    def ask(self, line: str, timeout_s: float) -> ExecResult:
+        """The command's answer; if it ended instead, its exit code and last output.
+
+        TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken
+        for the next one.
+        """
+        with self._guard:
+            known, self._open = self._open, None
+            answer = known.ask(line, timeout_s) if known else None
+            # Never started, or ended since: its node was restarted.
+            if known is None or answer is None:
+                known = _OpenSession(self._begin())
+                answer = known.ask(line, timeout_s)
+            if answer is None:
+                return known.ended(timeout_s)
+            self._open = known
+            return ExecResult(0, answer, "")
+
+
+class _OpenSession:
+    """One running command."""
+
+    def __init__(self, stream: CommandStream) -> None:
+        self._stream = stream
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._said: deque[str] = deque(maxlen=_REMEMBERED)
+        threading.Thread(target=self._read, name="SQL session", daemon=True).start()
+
+    def ask(self, line: str, timeout_s: float) -> str | None:
+        """The answer; None where the command has ended. TimeoutError, which ends the command."""
+        self._stream.send(line)
+        try:
+            return self._answers.get(timeout=timeout_s)
+        except queue.Empty:
+            self._stream.kill()
+            raise TimeoutError(f"no answer within {timeout_s} s") from None
+
+    def ended(self, timeout_s: float) -> ExecResult:
+        """How it ended, and its last lines that were not answers."""
+        return ExecResult(self._stream.wait(timeout_s) or 1, "", "\n".join(self._said))
+
+    def _read(self) -> None:
+        for line in self._stream.lines():
+            if line.startswith(ANSWER):
+                self._answers.put(line.removeprefix(ANSWER))
+            else:
+                self._said.append(line)
+        self._answers.put(None)

@@ -13,6 +13,7 @@ from sandbox.core.errors import MachineError, SandboxError, did_you_mean
 from sandbox.profile.names import Identity
 from sandbox.profile.versions import answers_to
 from sandbox.stack import inventory
+from sandbox.stack.client_python import SqlSession
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import engine_facts, image_facts, lacking
 from sandbox.stack.entry import Entries
@@ -27,7 +28,6 @@ from sandbox.stack.protocol import (
     SettingProof,
     StackNode,
 )
-from sandbox.stack.sql_session import SqlSession
 
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.record.record import Inputs

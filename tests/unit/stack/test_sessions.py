@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from sandbox.stack.client_python import SqlSession
 from sandbox.stack.engine import CommandStream
-from sandbox.stack.sql_session import SqlSession
 
 ECHO = (
     "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}',"

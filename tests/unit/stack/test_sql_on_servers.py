@@ -10,9 +10,9 @@ import pymysql
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.stack.client_python import Target, ask, targets_of
 from sandbox.stack.in_client import sql
 from sandbox.stack.protocol import ExecResult
-from sandbox.stack.sql_on_servers import Target, ask, targets_of
 from unit.fake_stack import CLIENT, FakeStack, server
 
 

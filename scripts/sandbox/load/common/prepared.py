@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.workload import PreparedData, Session, WorkloadError, ask_writer
+from sandbox.stack.client_python import QueryResult, Statement, ask, targets_of
 from sandbox.stack.protocol import StackNode
-from sandbox.stack.sql_on_servers import QueryResult, Statement, ask, targets_of
 
 ROWS_SEED = 1
 """Seed of the rows: the same on every server and in every preparation."""

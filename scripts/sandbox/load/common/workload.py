@@ -14,8 +14,8 @@ from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.plugin_options import OptionValue
 from sandbox.profile.library import Kind
 from sandbox.record.record import Absence, CheckRecord, Metrics, PreparationRecord
+from sandbox.stack.client_python import QueryResult, Statement, Target, ask
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
-from sandbox.stack.sql_on_servers import QueryResult, Statement, Target, ask
 
 Phase = Literal["warm-up", "measure"]
 DISTRIBUTIONS = ("uniform", "gaussian", "special", "pareto", "zipfian")

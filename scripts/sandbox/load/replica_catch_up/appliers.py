@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.load.common.workload import Session, WorkloadError
-from sandbox.stack.client_python import end_stream, script_argv
+from sandbox.stack.client_python import end_stream, script_argv, targets_of
 from sandbox.stack.protocol import StackNode
-from sandbox.stack.sql_on_servers import targets_of
 
 _END_LIMIT_S = 70.0
 """Longer than a statement may take there: a replica that is slow to answer must run again, too."""

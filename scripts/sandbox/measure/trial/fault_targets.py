@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from sandbox.core.errors import MachineError
 from sandbox.failure.targets import WORDS, choose
+from sandbox.stack.client_python import Statement, Target, ask
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole
-from sandbox.stack.sql_on_servers import Statement, Target, ask
 
 _WHO_WRITES: Sequence[Statement] = (
     "START TRANSACTION",

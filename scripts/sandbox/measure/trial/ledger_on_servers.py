@@ -9,9 +9,8 @@ from typing import Any
 from sandbox.load.common.workload import Session, ask_writer
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial import in_client
-from sandbox.stack.client_python import script_argv
+from sandbox.stack.client_python import QueryResult, Statement, Target, ask, script_argv, targets_of
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
-from sandbox.stack.sql_on_servers import QueryResult, Statement, Target, ask, targets_of
 
 TABLE = "ledger"
 _COLUMNS = (
