@@ -1,8 +1,9 @@
 """The accounts with which SQL is sent from the client node, and the command line of its client."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sandbox.stack.nodes import StackNodes
+from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint
 
 ROOT_CNF = "/sandbox/root.cnf"
@@ -26,21 +27,20 @@ class Login:
         return [f"--defaults-file={self.file}"] if self.file else [*_NEUTRAL, f"--user={self.user}"]
 
 
-def login(stack: StackNodes, entry: EntryPoint, user: str | None = None) -> Login:
+def login(nodes: Sequence[Container], entry: EntryPoint, user: str | None = None) -> Login:
     """The account of a user at an entry point; None: root on a server, the application's user
     elsewhere.
 
     A proxy may know no other: ProxySQL and MaxScale have their own lists of users.
     """
-    is_server = any(each.node == entry.node and each.is_server for each in stack.members)
+    is_server = any(each.node == entry.node and each.is_server for each in nodes)
     wanted = user or ("root" if is_server else entry.user)
     if entry.via == "external":
         return Login(wanted, APP_CNF if wanted == entry.user else None)
     return Login(wanted, {"root": ROOT_CNF, entry.user: APP_CNF}.get(wanted))
 
 
-def client_argv(stack: StackNodes, entry: EntryPoint, account: Login | None = None) -> list[str]:
-    """The command-line client at an entry point."""
-    program = stack.client.about["sql_client"]
-    credentials = (account or login(stack, entry)).client_options
-    return [program, *credentials, "-h", entry.host, "-P", str(entry.port)]
+def client_argv(client: Container, entry: EntryPoint, account: Login) -> list[str]:
+    """The command line of the client node's client at an entry point."""
+    program = client.about["sql_client"]
+    return [program, *account.client_options, "-h", entry.host, "-P", str(entry.port)]

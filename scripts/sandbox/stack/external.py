@@ -5,7 +5,7 @@ Implements the protocol.
 from typing import TYPE_CHECKING, Any, Never
 
 from sandbox.core.errors import SandboxError
-from sandbox.stack.accounts import client_argv
+from sandbox.stack.accounts import client_argv, login
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import EntryPoint, ExecResult, NodeControl
 
@@ -35,13 +35,11 @@ class ExternalControl(NodeControl):
         self.name, self._stack, self._entry = entry.node, stack, entry
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
-        argv = [
-            *client_argv(self._stack, self._entry),
-            f"--connect-timeout={_CONNECT_S}",
-            "-N",
-            "-B",
-        ]
-        return self._stack.run(self._stack.client.node, argv, statement, timeout_s)
+        client = self._stack.client
+        account = login(self._stack.members, self._entry)
+        options = [f"--connect-timeout={_CONNECT_S}", "-N", "-B"]
+        argv = [*client_argv(client, self._entry, account), *options]
+        return self._stack.run(client.node, argv, statement, timeout_s)
 
     def state(self) -> str:
         return "external"

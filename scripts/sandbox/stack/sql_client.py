@@ -127,7 +127,7 @@ def sql(
     if statements is not None and not wanted.is_typed and (server := _any_of_several(stack, via)):
         return _run_by_role(stack, via, server, wanted, os.fsencode(statements) + b"\n")
     entry = stack.entry_point(via, _roles_without_asking(stack))
-    account = login(stack, entry, wanted.user)
+    account = login(stack.members, entry, wanted.user)
     interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
         on_event(
@@ -174,7 +174,7 @@ def _run_by_role(
 
     ``server``: any of those that may have the role. They have the same port and accounts.
     """
-    account = login(stack, server, options.user)
+    account = login(stack.members, server, options.user)
     _ask_password(account)
     argv = [*_WITH_HOST, *_client(stack, server, account, options, statements)]
 
@@ -194,7 +194,7 @@ def sql_on_all(stack: Stack, statements: str, options: SqlOptions | None = None)
     codes = []
     for server in [each.node for each in stack.members if each.is_server]:
         entry = stack.entry_point(server)
-        account = login(stack, entry, wanted.user)
+        account = login(stack.members, entry, wanted.user)
         if not wanted.is_typed:
             print(f"-- {server}", flush=True)
         _ask_password(account)
@@ -240,7 +240,7 @@ def _session(stack: Stack, entry: EntryPoint, account: Login, options: SqlOption
         "--force": options.force,
     }
     return [
-        *client_argv(stack, entry, account),
+        *client_argv(stack.client, entry, account),
         *(name for name, is_given in given.items() if is_given),
     ]
 
@@ -329,7 +329,8 @@ def run_init(stack: Stack, init: "UserFile | None", on_event: OnEvent) -> None:
     binary = ["--binary-mode"] if needs_binary_mode(init.raw) else []
     for entry in stack.entries.writers():
         on_event(Note(f"running {init.name} on {entry.node}"))
-        argv = [*client_argv(stack, entry), *binary]
+        account = login(stack.members, entry)
+        argv = [*client_argv(stack.client, entry, account), *binary]
         result = stack.run(stack.client.node, argv, stdin=init.content, timeout_s=_INIT_LIMIT_S)
         if result.code:
             raise SandboxError(
