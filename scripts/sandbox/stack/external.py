@@ -5,7 +5,7 @@ Implements the protocol.
 from typing import TYPE_CHECKING, Any, Never
 
 from sandbox.core.errors import SandboxError
-from sandbox.stack.accounts import client_argv, login
+from sandbox.stack.entry import client_argv, login
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import EntryPoint, ExecResult, NodeControl
 

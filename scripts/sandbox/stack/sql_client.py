@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack.access import hand_over_piped
-from sandbox.stack.accounts import Login, client_argv, login
+from sandbox.stack.entry import Login, client_argv, login
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent, ServerRole
 from sandbox.stack.stack import Stack
