@@ -1,4 +1,4 @@
-"""Where SQL and load go in a running stack (`VIA=` and the default entry point), and as which user."""
+"""Where SQL and load go in a running stack: `VIA=`, the default entry point, and the account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -9,9 +9,8 @@ from pathlib import Path
 from sandbox.core.paths import CHECKOUT
 from sandbox.stack import inventory
 from sandbox.stack.ask_states import look
-from sandbox.stack.control import Control
+from sandbox.stack.control import Control, ExternalControl
 from sandbox.stack.engine import Docker
-from sandbox.stack.external import ExternalControl
 from sandbox.stack.naming import choose_project
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import NodeControl, OnEvent, RunningStack

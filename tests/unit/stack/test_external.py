@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.external import ExternalControl
+from sandbox.stack.control import ExternalControl
 from sandbox.stack.protocol import NodeControl
 from sandbox.stack.stack import Stack
 from unit.stack.fake_docker import HANGS, FakeDocker, answer
