@@ -81,10 +81,14 @@ class Control(NodeControl):
         """``client_image``: gives what a helper is made from; ``identity``: of the stack, to which
         it belongs.
         """
-        self.name, self.kind = container.node, container.kind  # type: ignore[assignment]
+        self.name = container.node
+        self.kind = container.kind  # type: ignore[assignment]
         docker = PatientDocker(docker)
-        self._docker, self._identity, self._client_image = docker, identity, client_image
-        self._id, self._container = container.id, container
+        self._docker = docker
+        self._identity = identity
+        self._client_image = client_image
+        self._id = container.id
+        self._container = container
         self._in_network = NodeHelper(docker, identity, container, "network", ["NET_ADMIN"])
         # A data directory may be closed to all but its owner: root needs DAC_READ_SEARCH to open
         # it.
@@ -118,16 +122,7 @@ class Control(NodeControl):
         self._docker.ask("start", self._id)
 
     def in_volumes(self, script: str) -> ExecResult:
-        options = [
-            *offline_options(self._identity),
-            "--user",
-            "0",
-            "--volumes-from",
-            self._id,
-        ]
-        return self._docker.answer(
-            "run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", script
-        )
+        return self._run_once(["--volumes-from", self._id], "sh", "-c", script)
 
     def empty_data(self) -> None:
         if not self.state().startswith(("exited", "created")):
@@ -135,7 +130,8 @@ class Control(NodeControl):
             raise MachineError(
                 f"the data directory of {self.name} is in use", known, "try: make ps"
             )
-        if (answer := self.in_volumes(_EMPTYING)).code:
+        answer = self.in_volumes(_EMPTYING)
+        if answer.code:
             raise RefusedError(("run", _EMPTYING), answer)
         # It renews the passwords of a restored directory, and would fail in a new one, which has
         # the right ones.
@@ -146,16 +142,16 @@ class Control(NodeControl):
         self._bring(lambda: not self._is_connected(), *argv)
 
     def connect(self) -> None:
-        self._bring(
-            self._is_connected, "network", "connect", "--alias", self.name, self._network, self._id
-        )
+        argv = ("network", "connect", "--alias", self.name, self._network, self._id)
+        self._bring(self._is_connected, *argv)
 
     def limits(self) -> Limits:
         known = self._inspect("{{json .HostConfig}}") or {}
         return Limits(known.get("NanoCpus", 0) / 1e9 or None, known.get("Memory") or None)
 
     def limit(self, limits: Limits) -> None:
-        now, options = self.limits(), list[str]()
+        now = self.limits()
+        options: list[str] = []
         if limits.cpus != now.cpus:
             # The engine cannot take a limit back: all of its processors are none.
             options += [f"--cpus={limits.cpus or engine_facts(self._docker).cpus:g}"]
@@ -197,19 +193,16 @@ class Control(NodeControl):
 
     def write_limit(self, bytes_per_s: int | None) -> None:
         device = self._device()
-        options = [
-            *offline_options(self._identity),
-            "--user",
-            "0",
-            "--volume",
-            CONTROL_GROUPS,
-        ]
-        words = ["-c", WRITE_LIMIT, "limit", self._id, device, str(bytes_per_s or "")]
-        answer = self._docker.answer(
-            "run", "--rm", *options, "--entrypoint", "bash", self._client_image(), *words
-        )
+        words = ("-c", WRITE_LIMIT, "limit", self._id, device, str(bytes_per_s or ""))
+        answer = self._run_once(["--volume", CONTROL_GROUPS], "bash", *words)
         if answer.code:
             raise self._unlimited(answer.last_error or f"exit code {answer.code}")
+
+    def _run_once(self, mounts: Sequence[str], program: str, *words: str) -> ExecResult:
+        """Runs a program as root in a container that reaches no network and is gone afterwards."""
+        options = [*offline_options(self._identity), "--user", "0", *mounts]
+        command = ["--entrypoint", program, self._client_image(), *words]
+        return self._docker.answer("run", "--rm", *options, *command)
 
     def _device(self) -> str:
         """Numbers of the block device of the data directory: ``8:1``."""
@@ -275,9 +268,7 @@ done
 
 
 class NodeHelper:
-    """Started by its first script. Of all that root may do, it may do what its capabilities say,
-    and nothing else.
-    """
+    """A container beside a node, started by its first script; root with the capabilities given."""
 
     def __init__(
         self,
@@ -290,20 +281,11 @@ class NodeHelper:
         """``purpose``: distinguishes the helpers of one node, in their names."""
         self.name = f"{identity.project}-{container.node}-{purpose}"
         self._docker, self._node = docker, container.id
-        self._options = [
-            "--name",
-            self.name,
-            *helper_options(identity, node=f"{container.node}-{purpose}"),
-        ]
-        self._options += [
-            "--network",
-            f"container:{container.id}",
-            "--user",
-            "0",
-            "--cap-drop",
-            "ALL",
-        ]
-        self._options += [word for each in capabilities for word in ("--cap-add", each)]
+        labels = helper_options(identity, node=f"{container.node}-{purpose}")
+        network = ["--network", f"container:{container.id}"]
+        rights = ["--user", "0", "--cap-drop", "ALL"]
+        rights += [word for each in capabilities for word in ("--cap-add", each)]
+        self._options = ["--name", self.name, *labels, *network, *rights]
 
     def run(
         self,
@@ -329,36 +311,26 @@ class NodeHelper:
         makes another one.
         """
         template = "{{.State.Running}} {{.State.StartedAt}}"
-        lines = self._docker.answer(
-            "inspect", "--format", template, self._node, self.name
-        ).stdout.splitlines()
+        answer = self._docker.answer("inspect", "--format", template, self._node, self.name)
+        lines = answer.stdout.splitlines()
         if len(lines) < 2:
             return False
-        (_, began), (running, helper_began) = (line.split() for line in lines)
-        return running == "true" and datetime.fromisoformat(helper_began) > datetime.fromisoformat(
-            began
-        )
+        node_began = lines[0].split()[1]
+        running, began = lines[1].split()
+        is_later = datetime.fromisoformat(began) > datetime.fromisoformat(node_began)
+        return running == "true" and is_later
 
     def _start(self, image: str, mounts: Sequence[str]) -> None:
         options = [*self._options, *(word for each in mounts for word in ("--mount", each))]
-        argv = (
-            "run",
-            "--detach",
-            "--rm",
-            *options,
-            "--entrypoint",
-            "bash",
-            image,
-            "-c",
-            living(LIFE_S),
-        )
+        command = ("--entrypoint", "bash", image, "-c", living(LIFE_S))
+        argv = ("run", "--detach", "--rm", *options, *command)
         answer = self._docker.answer(*argv)
         if answer.code and not self.runs():  # another command may be quicker
             raise RefusedError(argv, answer)
 
 
 def remove_helpers(docker: Docker, *helpers: NodeHelper) -> None:
-    """Removes those that there are, in one call. Raises RefusedError."""
+    """Removes the helpers that exist, in one call. Raises RefusedError."""
     argv = ("rm", "--force", *(each.name for each in helpers))
     answer = docker.answer(*argv)
     if answer.code and not all(ABSENT.search(line) for line in answer.stderr.splitlines()):
@@ -385,7 +357,9 @@ class ExternalControl(NodeControl):
     kind: "Kind" = "external"
 
     def __init__(self, stack: StackNodes, entry: EntryPoint) -> None:
-        self.name, self._stack, self._entry = entry.node, stack, entry
+        self.name = entry.node
+        self._stack = stack
+        self._entry = entry
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
         client = self._stack.client
@@ -400,7 +374,6 @@ class ExternalControl(NodeControl):
     def release(self) -> None:
         pass
 
-    address = signal = pause = unpause = stop = start = in_volumes = empty_data = disconnect = (
-        connect
-    ) = _refuse
+    address = signal = pause = unpause = stop = start = _refuse
+    in_volumes = empty_data = disconnect = connect = _refuse
     limits = limit = weigh = execute = in_network = beside_disk = write_limit = _refuse
