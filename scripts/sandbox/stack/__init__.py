@@ -12,7 +12,7 @@ What commands call, each with a `Docker` (engine.py) and an `OnEvent` (protocol.
   `Removed`
 - `lifecycle.restart(stack, node, on_event, timeout_s)`, `.stop(stack, on_event)`, `.start(stack,
   on_event, timeout_s)`
-- `sql_client.sql(stack, via, on_event)`, `access.shell(stack, node)`, `logs.logs(stack, node,
+- `sql_client.sql(stack, via, on_event)`, `stack.open_shell(stack, node)`, `logs.logs(stack, node,
   follow)`: an exit code
 - `publish.publish(stack, on_event) -> Stack`, `publish.addresses(stack)`: ports on 127.0.0.1
 - `images.engine_availability(lock, docker)`: what the planner needs to know about this engine

@@ -12,11 +12,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.stack.access import hand_over_piped
 from sandbox.stack.entry import Login, client_argv, login
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent, ServerRole
-from sandbox.stack.stack import Stack
+from sandbox.stack.stack import Stack, hand_over_piped
 
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.profile.plan import UserFile

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.access import execute, shell
+from sandbox.stack.stack import execute, open_shell
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack
 
@@ -25,11 +25,11 @@ def test_a_shell_needs_a_node_that_runs(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "stdin", Terminal(False))
     docker = FakeDocker()
     stack = running_stack(docker, "mysql")
-    shell(stack, "mysql1")
+    open_shell(stack, "mysql1")
     assert docker.calls[-1][:4] == ("exec", "-i", "--user", "0")
     docker.state("mysql1", "exited")
     with pytest.raises(SandboxError) as stopped:
-        shell(stack.refreshed(), "mysql1")
+        open_shell(stack.refreshed(), "mysql1")
     assert stopped.value.exit_code == ExitCode.ENVIRONMENT
 
 

@@ -11,7 +11,7 @@ from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError
-from sandbox.stack import access
+from sandbox.stack.stack import execute
 
 ABOUT = About(group="stacks", after="shell")
 
@@ -33,7 +33,7 @@ def command(
         what = f"no {'command' if node else 'NODE'} was given"
         raise SandboxError(what, "exec takes a node and a command", _EXAMPLE)
     with ProgressDisplay("exec") as progress:
-        return access.execute(quiet_stack(name, progress), node, argv)
+        return execute(quiet_stack(name, progress), node, argv)
 
 
 def _split(text: str) -> list[str]:
