@@ -10,8 +10,8 @@ from sandbox.stack.inventory import Container, death
 from sandbox.stack.naming import name_option
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import ExecResult, ReadyAnswer
-from sandbox.stack.server_states import facts_from, server_states, state_of
-from sandbox.stack.server_status import ServerFacts, ServerStatus
+from sandbox.stack.server_states import server_states, state_of
+from sandbox.stack.server_status import ServerFacts, ServerStatus, facts_from
 
 LOG_LINES = 2000
 """So many lines of a server's log are read where it does not say itself what is wrong."""

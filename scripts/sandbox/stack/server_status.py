@@ -1,7 +1,6 @@
-"""What the state of a database server is called, why, and what repairs it; and the facts that it
-follows from.
-"""
+"""The state of a database server, and the facts that it follows from: its answer and its log."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -89,3 +88,85 @@ class ServerStatus:
     def text(self) -> str:
         """``evicted: Inconsistent by consensus``."""
         return f"{self.word}: {self.reason}" if self.reason else self.word
+
+
+_REASONS = {
+    "galera": (
+        r"Inconsistent by consensus.*",
+        r"Inconsistency detected: .*",
+        r"(?:errno|Error_code): ?1950.*|.*\berrno:? 1950\b.*",
+        r"Failed to (?:apply write set|report last committed|apply app buffer).*",
+        r"(?:SST|State transfer) (?:request )?failed.*|SST (?:sending|script|disabled).*failed.*",
+        r"Process completed with error: .*",
+        r"Node consistency compromi[sz]ed.*|.*consistency compromi[sz]ed.*",
+        r"failed to open gcomm backend connection: .*|failed to reach primary view.*",
+        r".*backend must be restarted.*|Exception in .*gcomm.*",
+    ),
+    "gr": (
+        r"Member was expelled from the group.*",
+        r"Worker \d+ failed executing transaction .*",
+        r"This member has more executed transactions than those present in the group.*",
+        (
+            r"Fatal error during the (?:incremental )?[Rr]ecovery process.*|Maximum number of"
+            r" retries.*"
+        ),
+        r"The member was unable to reconnect.*|This server is not able to reach a majority.*",
+    ),
+}
+"""In the order of their weight: what comes first says more than what follows from it."""
+_ERRORS = {
+    "galera": re.compile(r"\[ERROR\] (?:\[[^\]]*\] )*(WSREP.*|.*Slave.*|.*Replica.*)"),
+    "gr": re.compile(r"\[ERROR\] (?:\[[^\]]*\] )*(Plugin group_replication.*|Replica.*|Slave.*)"),
+}
+_NOISE = re.compile(r"^(?:\[[^\]]*\] )*(?:WSREP: |Plugin group_replication reported: )?")
+LIMIT = 300
+
+
+def reason_in(log: str, topology: str) -> str:
+    """Why a server left; else its last error; empty where the log has none. At most ``LIMIT``
+    characters.
+    """
+    lines = log.splitlines()
+    for pattern in _REASONS.get(topology, ()):
+        for line in reversed(lines):
+            if found := re.search(pattern, line):
+                return _tidy(found[0])
+    errors = _ERRORS.get(topology)
+    for line in reversed(lines):
+        if errors and (error := errors.search(line)):
+            return _tidy(error[1])
+    return ""
+
+
+def _tidy(text: str) -> str:
+    plain = _NOISE.sub("", text.strip()).strip("' ")
+    return plain if len(plain) <= LIMIT else f"{plain[: LIMIT - 1]}…"
+
+
+def field_of(row: Row, name: str) -> str:
+    """A field in the words of any version: Replica_… or Slave_…, Source_… or Master_…."""
+    for prefix in ("", "Replica_", "Slave_", "Source_", "Master_"):
+        if f"{prefix}{name}" in row:
+            return row[f"{prefix}{name}"]
+    return ""
+
+
+def facts_from(answer: str) -> tuple[dict[str, str], list[Row]]:
+    """The status and the replication channels in the answer to a node's question ``state``.
+
+    A line is ``name<TAB>value``, or vertical output: ``name: value``, with a line of asterisks
+    before each row.
+    """
+    status: dict[str, str] = {}
+    channels: list[dict[str, str]] = []
+    for line in answer.splitlines():
+        if line.startswith("****"):
+            channels.append({})
+        elif "\t" in line:
+            name, _, value = line.partition("\t")
+            status[name.strip().lower()] = value.strip()
+        elif channels and (field := re.match(r"\s*(\w+): ?(.*)", line)):
+            channels[-1][field[1]] = field[2].strip()
+    workers = {row.get("Channel_Name", ""): row for row in channels if "Worker_Errno" in row}
+    followed = [row for row in channels if field_of(row, "IO_Running")]
+    return status, [row | workers.get(row.get("Channel_Name", ""), {}) for row in followed]

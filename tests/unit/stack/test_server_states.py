@@ -2,8 +2,8 @@
 
 import pytest
 
-from sandbox.stack.server_states import facts_from, ready_in_words, reason_in, server_states
-from sandbox.stack.server_status import ServerFacts, ServerStatus
+from sandbox.stack.server_states import ready_in_words, server_states
+from sandbox.stack.server_status import ServerFacts, ServerStatus, facts_from, reason_in
 
 EVICTED_LOG = """\
 2026-11-29  2:14:09 0 [Note] WSREP: Recovering vote result from history: 6da45374-eb9a-11f1-b06d-ffcd946310db:3,ee3a
