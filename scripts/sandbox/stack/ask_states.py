@@ -1,6 +1,4 @@
-"""Asks every server of a running stack what state it is in, all at once; its log is read where that
-says more.
-"""
+"""The state of every server of a stack, all asked at once; who repairs those that are broken."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,13 @@ from sandbox.stack.server_status import ServerFacts, ServerStatus, facts_from
 LOG_LINES = 2000
 """So many lines of a server's log are read where it does not say itself what is wrong."""
 _NO_QUESTION = "no such question"
+LEFT_S = 10.0
+"""A server that has been broken for this long does not come back by itself."""
+WITHOUT_CAUSE_S = 60.0
+"""…but one that reports no error has this long: its forming script goes on, and takes its time on a
+busy machine.
+"""
+_ASK_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +124,36 @@ def _log_of_this_life(stack: StackNodes, server: Container) -> str:
     started = stack.docker.answer("inspect", "--format", "{{.State.StartedAt}}", server.id)
     since = ["--since", started.stdout.strip()] if started.code == 0 else []
     return stack.docker.stream("logs", *since, "--tail", str(LOG_LINES), server.id).text()
+
+
+class BrokenServers:
+    """The servers of a stack that do not come back by themselves, asked for now and then."""
+
+    def __init__(self, stack: StackNodes) -> None:
+        self._stack = stack
+        self._since_s: dict[str, float] = {}
+        """Since when a server has been broken."""
+        self._due_s = 0.0
+
+    def found(self, now_s: float) -> Mapping[str, ServerStatus]:
+        """Node → state once one has been broken for long enough; else empty. ``now_s``: of any
+        clock.
+
+        Servers that were ready are asked, too: one that hung may not have known yet that the others
+        went on without it.
+        """
+        if now_s < self._due_s:
+            return {}
+        self._due_s = now_s + _ASK_EVERY_S
+        now = look(self._stack)
+        broken = {
+            node: state
+            for node, state in now.states.items()
+            if state.needs_repair and not now.ready[node].ready
+        }
+        self._since_s = {node: self._since_s.get(node, now_s) for node in broken}
+        for node, state in broken.items():
+            patience_s = LEFT_S if state.has_cause else WITHOUT_CAUSE_S
+            if state.is_final or now_s - self._since_s[node] >= patience_s:
+                return broken
+        return {}

@@ -15,7 +15,7 @@ from typing import Literal
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.record.redaction import mask
-from sandbox.stack.ask_states import look, rejoin_step
+from sandbox.stack.ask_states import BrokenServers, look, rejoin_step
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container, death
 from sandbox.stack.naming import name_option
@@ -28,19 +28,12 @@ MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
 """A log without a new line for this long does not move."""
-LEFT_S = 10.0
-"""A server that has been broken for this long does not come back by itself."""
-WITHOUT_CAUSE_S = 60.0
-"""…but one that reports no error has this long: its forming script goes on, and takes its time on a
-busy machine.
-"""
 _LOG_OUR_QUESTIONS = ("proxy", "manager")
 """Kinds of nodes whose log is no progress: it has a line for each question, and for each attempt to
 reach a server.
 """
 LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
-_ASK_EVERY_S = 5.0
 _TICK_S = 0.5
 _BROKEN_AT_MOST = 5
 """This many failed questions in a row are a failure, not a restart in progress."""
@@ -208,44 +201,6 @@ class _Waiting:
     log_asked_s: float = float("-inf")
 
 
-def _patience_s(state: ServerStatus) -> float:
-    return LEFT_S if state.has_cause else WITHOUT_CAUSE_S
-
-
-class _BrokenServers:
-    """Finds servers that do not come back by themselves; times in seconds since the wait
-    started.
-    """
-
-    def __init__(self, stack: StackNodes) -> None:
-        self._stack = stack
-        self._since_s: dict[str, float] = {}
-        """Since when a server has been broken."""
-        self._due_s = 0.0
-
-    def check(self, now_s: float) -> None:
-        """Asks those that were ready, too: one that hung may not have known yet that the others
-        went on without it.
-
-        Raises BrokenServerError.
-        """
-        if now_s < self._due_s:
-            return
-        self._due_s = now_s + _ASK_EVERY_S
-        now = look(self._stack)
-        broken = {
-            node: state
-            for node, state in now.states.items()
-            if state.needs_repair and not now.ready[node].ready
-        }
-        self._since_s = {node: self._since_s.get(node, now_s) for node in broken}
-        if any(
-            state.is_final or now_s - self._since_s[node] >= _patience_s(state)
-            for node, state in broken.items()
-        ):
-            raise BrokenServerError(broken, self._stack.name)
-
-
 class Readiness:
     """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound.
 
@@ -269,7 +224,7 @@ class Readiness:
         """Every server's role when it became ready."""
         self.versions: dict[str, str] = {}
         """The version that every server reported when it became ready."""
-        self._broken = _BrokenServers(stack) if end_if_broken else None
+        self._broken = BrokenServers(stack) if end_if_broken else None
         self._servers_ready_s = 0.0
         """When the last server so far became ready: what stands before servers cannot be ready
         earlier.
@@ -299,12 +254,12 @@ class Readiness:
     def _check_broken(self) -> None:
         if not self._open or self._broken is None:
             return
-        try:
-            self._broken.check(self._clock() - self._began)
-        except BrokenServerError as found:
-            for node, state in found.broken.items():
-                self._publish(node, "failed", state.text)
-            raise
+        broken = self._broken.found(self._clock() - self._began)
+        if not broken:
+            return
+        for node, state in broken.items():
+            self._publish(node, "failed", state.text)
+        raise BrokenServerError(broken, self._stack.name)
 
     def _begin(self, container: Container) -> None:
         if not container.running:

@@ -16,7 +16,7 @@ from sandbox.cli.main import main
 from sandbox.core.errors import ExitCode
 from sandbox.failure import fault
 from sandbox.failure.registry import ACTION_KINDS
-from sandbox.stack import readiness
+from sandbox.stack import ask_states
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult
@@ -84,7 +84,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> Any:
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is broken is given up soon, whether it names a cause or not."""
     for bound in ("LEFT_S", "WITHOUT_CAUSE_S", "_ASK_EVERY_S"):
-        monkeypatch.setattr(readiness, bound, 0.1)
+        monkeypatch.setattr(ask_states, bound, 0.1)
 
 
 def broken(project: str) -> list[str]:
