@@ -1,6 +1,4 @@
-"""The interface of `stack` for the layers above it: a running stack, and the events while it comes
-up or changes.
-"""
+"""The interface of `stack` for the layers above it: a running stack, its nodes, its events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,9 +35,7 @@ class StackNode:
     digest: str | None = None
     """Of a published image."""
     package_version: str | None = None
-    """As the distribution or vendor writes it, such as ``1:11.8.6-0+deb13u1``; None where the image
-    has none.
-    """
+    """As the distribution writes it: ``1:11.8.6-0+deb13u1``; None where the image has none."""
     host: str
     """Name under which the client node reaches it."""
     port: int | None
@@ -58,9 +54,7 @@ class StackNode:
 
 
 def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that receive its writer's data; among independent ones, the writer and its
-    replicas.
-    """
+    """Servers with a writer's data: its group; of independent servers, itself and its replicas."""
     members = [server for server in servers if server.kind == "database"]
     if len(members) < 2 or members[0].topology != "single":
         return list(servers)
@@ -83,9 +77,7 @@ class EntryPoint:
     via: str
     """Its name for the user: ``haproxy1:rw``, ``writer``, ``pxc2``."""
     multiplexes: bool = False
-    """Whether it shares server connections among clients, so that prepared statements must be
-    off.
-    """
+    """Whether clients share server connections, so that prepared statements must be off."""
     user: str = "sbtest"
     schema: str = "sbtest"
     others: tuple[str, ...] = ()
@@ -119,7 +111,7 @@ class SettingProof:
     node: str
     expected: str
     answer: str | None
-    """What was printed; an error, where it failed; None where the node does not run."""
+    """The output, or the error where it failed; None where the node does not run."""
 
     @property
     def in_effect(self) -> bool:
@@ -129,7 +121,7 @@ class SettingProof:
 
 @dataclass(frozen=True, slots=True)
 class ReadyAnswer:
-    """What a node says when asked whether it is ready, and whether that means yes."""
+    """A node's answer to its readiness question, and whether that means yes."""
 
     ready: bool
     text: str
@@ -137,9 +129,7 @@ class ReadyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the engine reports about itself (`docker info`), which describes the machine where
-    containers run.
-    """
+    """The engine's report on itself and on the machine where containers run (`docker info`)."""
 
     version: str
     operating_system: str
@@ -155,9 +145,7 @@ class Stream(Protocol):
     """A command running in a node."""
 
     def lines(self) -> Iterator[str]:
-        """Lines as they arrive, standard output and error in one, without line ends; ends with the
-        command.
-        """
+        """Lines of output and errors as they arrive, without line ends, until the command ends."""
 
     def send(self, line: str) -> None:
         """Sends a line of input to the command; lost where the command has ended."""
@@ -169,16 +157,12 @@ class Stream(Protocol):
         """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
 
     def kill(self) -> None:
-        """Ends our side of the connection; the caller must end what runs in the node. Harmless when
-        repeated.
-        """
+        """Ends our side only: the caller ends the command in the node. Harmless when repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a container may use now; None: no limit. ``cpus`` in processors, ``memory_bytes`` of
-    memory and swap.
-    """
+    """Limits of a container; None: no limit. ``memory_bytes``: of memory and swap together."""
 
     cpus: float | None = None
     memory_bytes: int | None = None
@@ -193,9 +177,7 @@ class NodeControl(Protocol):
     kind: "Kind"
 
     def state(self) -> str:
-        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``,
-        ``external``.
-        """
+        """``running``, ``paused``, ``exited (137), out of memory``, ``gone``, ``external``."""
 
     def address(self) -> str | None:
         """IP address in the stack's network; None while it is not connected or has ended."""
@@ -213,48 +195,34 @@ class NodeControl(Protocol):
         """TERM, and KILL after ``grace_s``. Returns when the container has ended."""
 
     def start(self) -> None:
-        """Starts a container that has ended, without waiting for its server. Harmless when it
-        runs.
-        """
+        """Starts a container that has ended, and waits for no server. Harmless when it runs."""
 
     def in_volumes(self, script: str) -> ExecResult:
-        """Runs ``sh -c script`` as root beside a container that has ended, with its volumes where
-        it has them.
-        """
+        """Runs ``sh -c script`` as root on the volumes of a container that has ended."""
 
     def empty_data(self) -> None:
-        """Removes all that is in the data directory of a container that has ended: it starts as a
-        new one does.
-        """
+        """Empties the data directory of a container that has ended: it starts as a new one."""
 
     def disconnect(self) -> None:
         """Unplugs it from the stack's network. Harmless when repeated."""
 
     def connect(self) -> None:
-        """Plugs it in under its own name again; its address may be another one. Harmless when
-        repeated.
-        """
+        """Plugs it in again under its name; its address may change. Harmless when repeated."""
 
     def limits(self) -> Limits:
-        """What it may use now."""
+        """Its limits now."""
 
     def limit(self, limits: Limits) -> None:
-        """Sets both limits, at once and while it runs. A lower one on memory ends what exceeds
-        it.
-        """
+        """Sets both limits while it runs. A lower limit on memory ends processes above it."""
 
     def weigh(self, weight: float) -> None:
-        """Its share of the processors where they are short: 1 as every other container, 8 eight
-        times as much.
-        """
+        """Sets its CPU weight, which counts where CPUs are short; every other container has 1."""
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``sh -c script`` as root in the container. TimeoutError past ``timeout_s``."""
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
-        """Runs SQL on its server: as root, or as the user of an external address. TimeoutError past
-        ``timeout_s``.
-        """
+        """Runs SQL on its server: as root, or as an external address's user. TimeoutError."""
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``bash -c script`` in the node's network namespace, with NET_ADMIN, iptables and tc.
@@ -271,18 +239,14 @@ class NodeControl(Protocol):
         """
 
     def write_limit(self, bytes_per_s: int | None) -> None:
-        """Limits what its processes write to the disk of the data directory, by its control group;
-        None: no limit.
-        """
+        """Limits its writes to the disk of the data directory, by control group; None: no limit."""
 
     def release(self) -> None:
         """Removes the helpers, where there are any. Harmless when repeated."""
 
 
 class RunningStack(Protocol):
-    """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be
-    asked.
-    """
+    """A stack that is up. Every method raises SandboxError (exit 4) without an engine."""
 
     name: str
     """``default`` when none was given; of one started by hand, its project."""
@@ -297,9 +261,7 @@ class RunningStack(Protocol):
         """Every node of the plan, running or not, and external servers."""
 
     def roles(self) -> Mapping[str, ServerRole | None]:
-        """Role of every database server, all asked at once, now; None for one without an answer or
-        a role.
-        """
+        """Role of every database server, all asked at once; None without an answer or a role."""
 
     def entry_point(
         self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None
@@ -329,22 +291,16 @@ class RunningStack(Protocol):
         """Starts a command in a node; its input stays open until ``close_stdin``."""
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
-        """Whether each node is ready, all asked at once, now."""
+        """Each node's answer to its readiness question, all asked at once."""
 
     def server_states(self) -> Mapping[str, ServerStatus]:
-        """State of every database server in the words of its field, with the reason; asked now, its
-        log included.
-        """
+        """State of every database server, with the reason; asked now, its log included."""
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Returns when every node is ready. Raises SandboxError (exit 4) where one is not, or is
-        not running.
-        """
+        """Returns when every node is ready. SandboxError (exit 4) if one does not get there."""
 
     def dead_nodes(self) -> Mapping[str, str]:
-        """Nodes whose container is not running, each with its state: ``exited (137), out of
-        memory``.
-        """
+        """Nodes whose container does not run → its state: ``exited (137), out of memory``."""
 
     def starts(self) -> Mapping[str, str]:
         """When the container of each node started last, in the engine's words."""
@@ -371,14 +327,10 @@ class RunningStack(Protocol):
         """
 
     def lacking(self) -> Mapping[str, str]:
-        """What the engine's kernel cannot do of netem, tbf, iptables and write-limit, each with the
-        reason.
-        """
+        """Abilities of `KERNEL_ABILITIES` that the kernel lacks, each with the reason."""
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack, which stay while it is up; none of them may appear in
-        anything saved.
-        """
+        """Every password of the stack, the same while it is up; none may appear in a saved file."""
 
 
 NodeState = Literal["creating", "starting", "waiting", "ready", "failed", "stopping", "stopped"]
@@ -387,9 +339,7 @@ ImageState = Literal["waiting", "pulling", "building", "here", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """A node's state, what it last answered, and seconds since the command started to work on
-    it.
-    """
+    """A node's state, its last answer, and seconds since the command began to work on it."""
 
     node: str
     state: NodeState
