@@ -10,10 +10,10 @@ import pytest
 from contract import stacks
 from sandbox.core.errors import SandboxError
 from sandbox.profile.compose import compose_document
+from sandbox.profile.files import expected_answer
 from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.planner import make_plan
-from sandbox.profile.questions import expected_answer
 from sandbox.profile.templates import PLACEHOLDER, node_context
 
 BEHIND = {

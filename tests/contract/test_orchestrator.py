@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from contract import stacks
+from sandbox.profile.files import expected_answer, ready_commands
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.planner import make_plan
-from sandbox.profile.questions import expected_answer, ready_commands
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import effective_variables
 from sandbox.report.plan import plan_document

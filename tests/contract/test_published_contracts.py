@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from contract import stacks
-from sandbox.profile.files import TARGET, image_user
+from sandbox.profile.files import AS_USER, image_user
 from sandbox.profile.plan import Node
 
 
@@ -77,7 +77,7 @@ class Use:
     def entrypoint(self) -> list[str]:
         """What is started, as the image's own user."""
         words: list[str] = self.service.get("entrypoint") or [self.contract.entrypoints[0]]
-        return words[3:] if words[:2] == ["sh", TARGET] else words
+        return words[3:] if words[:2] == ["sh", AS_USER] else words
 
     @property
     def scripts(self) -> list[str]:

@@ -8,11 +8,18 @@ from typing import Any
 
 import yaml
 
-from sandbox.profile.files import NodeFile, image_user, node_files, started_as, supervised
+from sandbox.profile.files import (
+    QUESTION_SCRIPT,
+    NodeFile,
+    expected_answer,
+    image_user,
+    node_files,
+    started_as,
+    supervised,
+)
 from sandbox.profile.library import deep_merge
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import QUESTION_SCRIPT, expected_answer
 from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render, render_text
 
 

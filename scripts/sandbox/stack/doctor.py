@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from typing import Any, Literal
 
 from sandbox.core.errors import SandboxError
@@ -120,11 +119,18 @@ class KernelProbe:
 
 _REACH_PATIENCE_S = 30.0
 _LISTENER, _PORT = "listener", "3306"
-_LISTEN = files(__package__).joinpath("in_client", "listen.py").read_text(encoding="utf-8")
 _NETWORK_FIX = (
     "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the"
     " bridge firewall"
 )
+# Nothing stays behind if its parent is killed: the listener waits for a minute at most.
+_LISTEN = f"""\
+import socket
+server = socket.create_server(("", {_PORT}))
+server.settimeout(60)
+print("listening", flush=True)
+server.accept()
+"""
 _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
 
@@ -148,9 +154,7 @@ def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Chec
         if made.code:
             yield lambda: _reached(made.stderr.strip())
         else:
-            listener = docker.stream(
-                *run, "--network-alias", _LISTENER, image, "-c", _LISTEN, _PORT
-            )
+            listener = docker.stream(*run, "--network-alias", _LISTENER, image, "-c", _LISTEN)
             yield lambda: _reached(_failure(docker, listener, (*run, image, "-c", _CALL)))
     finally:
         if listener is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.profile.files import SCRIPT, NodeFile, image_user, joined, started_as
+from sandbox.profile.files import AS_USER_SCRIPT, NodeFile, image_user, joined, started_as
 from sandbox.profile.library import ComponentSpec
 from unit.profile.small_library import plan
 
@@ -60,7 +60,8 @@ def test_most_images_start_as_root_by_themselves() -> None:
 def test_the_program_gets_the_files_and_sees_its_arguments_folder_and_home(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("secret")
     (tmp_path / "password").chmod(0o400)
-    script = SCRIPT.replace("/sandbox /docker-entrypoint-initdb.d", f"{tmp_path} {tmp_path}/none")
+    folders = "/sandbox /docker-entrypoint-initdb.d"
+    script = AS_USER_SCRIPT.replace(folders, f"{tmp_path} {tmp_path}/none")
     program = ["sh", "-c", 'echo "$(id -un) $PWD $HOME $1"', "x", "a b"]
     command = ["sh", "-s", "nobody", *program]
     done = subprocess.run(

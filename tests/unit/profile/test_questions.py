@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.profile.compose import about
+from sandbox.profile.files import ask_commands, client_questions, question_script, ready_commands
 from sandbox.profile.library import Question
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import (
-    ask_commands,
-    client_questions,
-    question_script,
-    ready_commands,
-)
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from unit.profile.small_library import plan
 

@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
 from sandbox.stack.ask_states import LEFT_S, WITHOUT_CAUSE_S
+from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
 from sandbox.stack.readiness import BrokenServerError, Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
