@@ -9,7 +9,7 @@ import pytest
 from integration.live import leftovers, sandbox
 from sandbox.profile.images import built_alias
 from sandbox.profile.reader import load_library
-from sandbox.stack.doctor import reach_probe
+from sandbox.stack.doctor import reachable_listener
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.naming import project_name
 
@@ -37,13 +37,13 @@ def image() -> str:
 
 
 def test_containers_reach_one_another_and_nothing_stays(image: str) -> None:
-    with reach_probe(Docker(), image) as reach:
+    with reachable_listener(Docker(), image) as reach:
         assert reach().state == "ok"
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []
 
 
 def test_containers_that_are_kept_apart_are_found_and_nothing_stays(image: str) -> None:
-    with reach_probe(KeptApart(), image) as reach:
+    with reachable_listener(KeptApart(), image) as reach:
         found = reach()
     assert found.state == "missing" and not found.detail.endswith(": ")
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []

@@ -154,7 +154,8 @@ def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str
     """How a service starts. ``own``: the words that its fragment gives; a server's image has its
     own after them.
     """
-    user, words = image_user(node), list(own)
+    user = image_user(node)
+    words = list(own)
     if node.is_server:
         words += _escaped(
             render(node.component.spec.entrypoint, context, f"compose/{node.component.name}")

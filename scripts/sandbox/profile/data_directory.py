@@ -54,7 +54,8 @@ def data_request(plan: Plan) -> PlanRequest | None:
     """
     if not _replaceable(plan):
         return None
-    terms, servers = [], {node.component.name for node in plan.databases}
+    terms = []
+    servers = {node.component.name for node in plan.databases}
     groups = iter(plan.groups)
     shaping: set[str] = set()
     for term in parse(plan.profile):

@@ -125,7 +125,8 @@ def _add_component(term: Term, library: Library, drafts: list[Draft], watchers: 
 
 
 def _check_attachment(term: Term, component: Component, group: Draft) -> None:
-    base, name = component.spec.based_on, group.component.name
+    base = component.spec.based_on
+    name = group.component.name
     possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
     if possible is not None and name not in possible:
         what = f"'{term.name}' cannot be attached to '{name}'"

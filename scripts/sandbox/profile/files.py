@@ -110,7 +110,8 @@ def _secret(node: Node, name: str, content: str) -> NodeFile:
 
 
 def _of_fragment(node: Node, entry: Mapping[str, Any], context: Mapping[str, Any]) -> NodeFile:
-    source, where = entry["source"], f"compose/{node.component.name}"
+    source = entry["source"]
+    where = f"compose/{node.component.name}"
     declared = node.component.configs[source]
     if "content" in declared:
         content = render_text(declared["content"], context, f"{where} config {source}")
@@ -126,7 +127,8 @@ def _of_fragment(node: Node, entry: Mapping[str, Any], context: Mapping[str, Any
 
 
 def _of_server(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
-    spec, secrets = node.component.spec, context["secrets"]
+    spec = node.component.spec
+    secrets = context["secrets"]
     variables = server_configuration(effective_variables(node, context))
     credentials = (
         f"[client]\nuser=root\npassword={secrets.root}\nhost=127.0.0.1\nport=3306\nprotocol=tcp\n"

@@ -10,7 +10,9 @@ from sandbox.profile.refusal import NEXT_STEP, Change, ProfileError, instead, on
 
 EXAMPLE = "galera3+haproxy"
 ADDRESS_EXAMPLE = "mysql://user@host:3306/db"
-DEFAULT_PORT, DEFAULT_SCHEMA, DEFAULT_USER = 3306, "sbtest", "root"
+DEFAULT_PORT = 3306
+DEFAULT_SCHEMA = "sbtest"
+DEFAULT_USER = "root"
 _PLAIN_PROFILE = "mysql@9.7"
 _TERM = re.compile(
     r"(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
@@ -194,7 +196,8 @@ def external_address(url: str) -> ExternalAddress:
             " holds it"
         )
         raise _refused(url, known)
-    user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
+    user = parts.username or DEFAULT_USER
+    schema = parts.path.strip("/") or DEFAULT_SCHEMA
     return ExternalAddress(parts.hostname, port, user, schema)
 
 

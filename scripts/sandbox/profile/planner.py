@@ -99,7 +99,8 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
     if not plan.databases:
         known = f"the profile {plan.profile} starts no database server"
         raise ProfileError(f"IMAGE={plan.request.image} replaces nothing", known, only("mysql@9.7"))
-    replaced, reference = plan.databases[0].choice, plan.request.image or ""
+    replaced = plan.databases[0].choice
+    reference = plan.request.image or ""
     here = reference.startswith("sha256:") or reference in available.local
     source: ImageSource = "local" if here else "unavailable"
     given = replace(replaced, reference=reference, source=source, origin="given", exact=None)
@@ -116,14 +117,17 @@ class _Builder:
         self, library: Library, available: Availability, versions: Mapping[str, str]
     ) -> None:
         """``versions``: of nodes that have another one than their term's."""
-        self.library, self.available, self.versions = library, available, versions
+        self.library = library
+        self.available = available
+        self.versions = versions
         self.counts: Counter[str] = Counter()
         self.server_ids = 0
         self.auxiliary: list[Node] = []
 
     def group(self, index: int, draft: Draft, request: PlanRequest) -> Group:
         """A group with its nodes; its settings checked and applied."""
-        spec, name = draft.component.spec, draft.component.name
+        spec = draft.component.spec
+        name = draft.component.name
         external = request.external if spec.kind == "external" else None
         if spec.kind == "external" and not external:
             what = "the term 'external' needs an address"
@@ -138,7 +142,8 @@ class _Builder:
             if external
             else self._nodes(draft.term, draft.component, count, index, draft.term.version)
         )
-        topology, family = spec.topology or "external", spec.family or "mysql"
+        topology = spec.topology or "external"
+        family = spec.family or "mysql"
         group = Group(
             index,
             name,
@@ -339,7 +344,8 @@ def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) 
     databases = group.databases
     if group.topology == "single" and not group.replicas:  # from now on either may be the writer
         source = as_source(databases[0].component, component)
-        ready, role = source.spec.ready, source.spec.role
+        ready = source.spec.ready
+        role = source.spec.role
         databases = tuple(
             replace(node, component=source, ready=ready, role=role) for node in databases
         )

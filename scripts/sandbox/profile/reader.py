@@ -181,7 +181,8 @@ class ComponentFolders:
         """A fragment and its files, with the services, and the files, that it takes over from other
         fragments.
         """
-        raw, files = _raw_fragment(self._folder / name), _files(self._folder / name)
+        raw = _raw_fragment(self._folder / name)
+        files = _files(self._folder / name)
         for service, auxiliary in raw["x-component"].get("auxiliary", {}).items():
             lender = auxiliary.get("taken_from")
             if lender:

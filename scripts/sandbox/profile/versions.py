@@ -28,7 +28,8 @@ def answers_to(asked: str, reported: str) -> bool:
     ``8.0.36-28`` for the server; Oracle's ``8.0.32-1.2.11-server`` is ``8.0.32``, and ``10.11.18``
     is ``10.11.18-MariaDB-0+deb12u1``.
     """
-    wanted, found = _read(asked), _read(reported)
+    wanted = _read(asked)
+    found = _read(reported)
     if wanted.release != found.release:
         return False
     return None in (wanted.revision, found.revision) or wanted.revision == found.revision
@@ -66,7 +67,8 @@ def at_least(version: str, since: str) -> bool:
 
     ``8.4`` is at least ``8.4.3``: a series without a patch number means its newest release.
     """
-    have, want = version_key(version), version_key(since)
+    have = version_key(version)
+    want = version_key(since)
     length = min(len(have), len(want))
     return have[:length] >= want[:length]
 

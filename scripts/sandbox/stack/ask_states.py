@@ -101,15 +101,14 @@ def _with_helper(stack: StackNodes, node: str, state: ServerStatus) -> ServerSta
 def _facts(
     stack: StackNodes, server: Container, answer: ExecResult | None, role: str, said: str
 ) -> ServerFacts:
-    topology, members = server.about["topology"] or "single", server.about.get("members", 1)
+    topology = server.about["topology"] or "single"
+    members = server.about.get("members", 1)
     if not server.running:
         return ServerFacts(topology, members, death(stack.docker, server))
     if answer is None or answer.code:
-        error = (
-            said
-            if answer is None or said.startswith("nothing listens")
-            else answer.last_error or said
-        )
+        error = said
+        if answer is not None and not said.startswith("nothing listens"):
+            error = answer.last_error or said
         facts = ServerFacts(topology, members, error=error)
     else:
         status, channels = facts_from(answer.stdout)

@@ -217,7 +217,8 @@ class SqlSession:
 
     def __init__(self, begin: Callable[[], CommandStream]) -> None:
         """``begin`` starts the command, with a pipe for its input."""
-        self._begin, self._guard = begin, threading.Lock()
+        self._begin = begin
+        self._guard = threading.Lock()
         self._open: _OpenSession | None = None
 
     def ask(self, line: str, timeout_s: float) -> ExecResult:
@@ -227,7 +228,8 @@ class SqlSession:
         for the next one.
         """
         with self._guard:
-            known, self._open = self._open, None
+            known = self._open
+            self._open = None
             answer = known.ask(line, timeout_s) if known else None
             # Never started, or ended since: its node was restarted.
             if known is None or answer is None:

@@ -280,7 +280,8 @@ class NodeHelper:
     ) -> None:
         """``purpose``: distinguishes the helpers of one node, in their names."""
         self.name = f"{identity.project}-{container.node}-{purpose}"
-        self._docker, self._node = docker, container.id
+        self._docker = docker
+        self._node = container.id
         labels = helper_options(identity, node=f"{container.node}-{purpose}")
         network = ["--network", f"container:{container.id}"]
         rights = ["--user", "0", "--cap-drop", "ALL"]

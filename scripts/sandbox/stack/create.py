@@ -31,20 +31,8 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     """
     services = {name: {**body, "configs": []} for name, body in document["services"].items()}
     text = compose_text({**document, "services": services, "configs": {}})
-    argv = (
-        "compose",
-        "--progress",
-        "quiet",
-        "-p",
-        project,
-        "-f",
-        "-",
-        "up",
-        "--no-start",
-        "--no-build",
-        "--pull",
-        "never",
-    )
+    compose = ("compose", "--progress", "quiet", "-p", project, "-f", "-")
+    argv = (*compose, "up", "--no-start", "--no-build", "--pull", "never")
     # On an interrupt we wait for it: the engine would finish its work only after a removal has
     # looked.
     side_by_side(docker, {argv: text}, lock, ended_on_interrupt=False)
@@ -133,8 +121,11 @@ def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> st
         for mount in document["services"][node].get("configs", []):
             content = unescaped(document["configs"][mount["source"]]["content"]).encode()
             entry = tarfile.TarInfo(str(mount["target"]).lstrip("/"))
-            entry.size, entry.mode, entry.mtime = len(content), int(mount["mode"]), made_unix_s
-            entry.uid, entry.gid = int(mount.get("uid", 0)), int(mount.get("gid", 0))
+            entry.size = len(content)
+            entry.mode = int(mount["mode"])
+            entry.mtime = made_unix_s
+            entry.uid = int(mount.get("uid", 0))
+            entry.gid = int(mount.get("gid", 0))
             archive.addfile(entry, io.BytesIO(content))
     return packed.getvalue().decode()
 

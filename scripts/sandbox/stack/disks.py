@@ -106,7 +106,8 @@ def remove_disks(docker: Docker, volume: Volume) -> str:
         return ""  # gone meanwhile
     run = _helper(Identity(project, checkout), found.stdout.strip(), {"project": project})
     for argv in (run, ("volume", "rm", "--force", name)):
-        if (answer := docker.answer(*argv)).code:
+        answer = docker.answer(*argv)
+        if answer.code:
             return RefusedError(argv, answer).known
     return ""
 
@@ -115,14 +116,7 @@ def _helper(
     owner: Identity, image: str, request: Mapping[str, Any], *options: str
 ) -> tuple[str, ...]:
     """The command that runs the tool; of all that root may do, it may make device nodes alone."""
-    own = (
-        "run",
-        "--rm",
-        "--pull",
-        "never",
-        *offline_options(owner, node="disks"),
-        *options,
-    )
+    own = ("run", "--rm", "--pull", "never", *offline_options(owner, node="disks"), *options)
     rights = ("--user", "0", "--cap-drop", "ALL", "--cap-add", "MKNOD", *_DEVICES)
     return (*own, *rights, "--entrypoint", "python3", image, "-c", _TOOL, json.dumps(request))
 

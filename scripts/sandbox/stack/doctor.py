@@ -29,8 +29,10 @@ from sandbox.stack.inventory import helper_options, inventory, offline_options
 from sandbox.stack.naming import identity, stack_name
 
 CheckState = Literal["ok", "warning", "missing", "unknown"]
-ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"
-MEMORY_LOW_MB, DISK_LOW_MB = 2048, 5120
+ENGINE_FLOOR = "20.10"
+COMPOSE_FLOOR = "2.23.1"
+MEMORY_LOW_MB = 2048
+DISK_LOW_MB = 5120
 """Below these, a three-node cluster with its proxy and images does not fit."""
 
 
@@ -66,7 +68,7 @@ _LOOP = (
 )
 
 
-class KernelProbe:
+class KernelTrial:
     """The answers of two parallel containers; none where the client image is missing."""
 
     def __init__(self, docker: Docker, image: str | None) -> None:
@@ -74,14 +76,9 @@ class KernelProbe:
         self._pending: tuple[Pending, ...] = ()
         if image is not None:
             owner = identity("doctor")
-            run = [
-                "run",
-                "--rm",
-                *offline_options(owner),
-                "--device",
-                "/dev/loop-control",
-            ]
-            loop = docker.begin(*run, "--entrypoint", "python3", image, "-c", _LOOP)
+            options = [*offline_options(owner), "--device", "/dev/loop-control"]
+            command = ["--entrypoint", "python3", image, "-c", _LOOP]
+            loop = docker.begin("run", "--rm", *options, *command)
             self._pending = (begin_trying(docker, image, owner), loop)
 
     def abilities(self) -> list[Check]:
@@ -102,11 +99,9 @@ class KernelProbe:
         if name not in self._answers:
             return Check(name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images")
         can, text = self._answers[name]
-        return (
-            Check(name, "ok", purpose)
-            if can
-            else Check(name, "warning", f"no {purpose}: {text}", fix)
-        )
+        if can:
+            return Check(name, "ok", purpose)
+        return Check(name, "warning", f"no {purpose}: {text}", fix)
 
     @cached_property
     def _answers(self) -> dict[str, tuple[bool, str]]:
@@ -118,7 +113,8 @@ class KernelProbe:
 
 
 _REACH_PATIENCE_S = 30.0
-_LISTENER, _PORT = "listener", "3306"
+_LISTENER = "listener"
+_PORT = "3306"
 _NETWORK_FIX = (
     "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the"
     " bridge firewall"
@@ -135,7 +131,7 @@ _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
 
 @contextmanager
-def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Check]]:
+def reachable_listener(docker: Docker, image: str | None) -> Iterator[Callable[[], Check]]:
     """Starts a listener in a separate network; yields what waits for it and connects to it once.
 
     All are removed on exit. ``image`` None: the client image is missing, nothing is tested.
@@ -146,7 +142,8 @@ def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Chec
         )
         return
     owner = identity("doctor")
-    labels, network = helper_options(owner), f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
+    labels = helper_options(owner)
+    network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
     run = ("run", "--rm", "--network", network, *labels, "--entrypoint", "python3")
     listener = None
     try:
@@ -197,10 +194,10 @@ def examine(docker: Docker) -> list[Check]:
     except SandboxError as problem:
         return [Check("engine", "missing", f"{problem.what}: {problem.known}", problem.next_step)]
     available = engine_availability(load_lock(), docker)
-    leftovers = _leftovers(docker)  # before the probe creates its own containers
+    leftovers = _leftovers(docker)  # before the trial creates its own containers
     client_image = _client_image(available.local)
-    probe = KernelProbe(docker, client_image)
-    with reach_probe(docker, client_image) as reach:
+    kernel = KernelTrial(docker, client_image)
+    with reachable_listener(docker, client_image) as reach:
         compose = docker.answer("compose", "version", "--short")
         checks = [
             _floor(
@@ -214,7 +211,7 @@ def examine(docker: Docker) -> list[Check]:
             _images(available.local),
         ]
         network = reach()
-    return [*checks, leftovers, *_machine(info, probe), network, *probe.abilities()]
+    return [*checks, leftovers, *_machine(info, kernel), network, *kernel.abilities()]
 
 
 def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
@@ -267,10 +264,10 @@ def _leftovers(docker: Docker) -> Check:
     return Check("leftovers", "warning", detail, f"make down NAME={names[0]}, or make start")
 
 
-def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
+def _machine(info: Mapping[str, Any], kernel: KernelTrial) -> list[Check]:
     disk_mb = free_disk_mb(info)
     if disk_mb is None:
-        disk_mb = probe.disk_mb()
+        disk_mb = kernel.disk_mb()
     memory_mb = available_memory_mb(info)
     return [
         _amount("disk", disk_mb, DISK_LOW_MB, "docker system df   (shows what uses it)"),
@@ -285,7 +282,7 @@ def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
             "ok",
             f"version {info.get('CgroupVersion') or '1'}, storage driver {info['Driver']}",
         ),
-        _governor(probe.governor()),
+        _governor(kernel.governor()),
     ]
 
 
@@ -308,9 +305,7 @@ def _governor(governor: str | None) -> Check:
         )
     if governor == "performance":
         return Check("governor", "ok", governor)
-    fix = (
-        "cpupower frequency-set -g performance"
-        if shutil.which("cpupower")
-        else "set the governor to 'performance'"
-    )
+    fix = "set the governor to 'performance'"
+    if shutil.which("cpupower"):
+        fix = "cpupower frequency-set -g performance"
     return Check("governor", "warning", f"{governor}: results vary with the clock frequency", fix)

@@ -187,13 +187,15 @@ class RefusedError(MachineError):
     def __init__(self, argv: Sequence[str], answer: ExecResult) -> None:
         text = answer.stderr.strip() or answer.stdout.strip()
         last = text.rpartition("\n")[2] or f"exit code {answer.code}"
-        lines = f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor"
+        failed = f"docker {argv[0]} failed with exit code {answer.code}"
+        lines = (failed, last, "try: make doctor")
         for signs, what, known, next_step in _KNOWN_PROBLEMS:
             if any(sign in text for sign in signs):
-                lines = what, known or last, next_step
+                lines = (what, known or last, next_step)
                 break
         super().__init__(*lines)
-        self.argv, self.answer = argv, answer
+        self.argv = argv
+        self.answer = answer
 
 
 class Docker:
@@ -254,7 +256,8 @@ class PatientDocker(Docker):
     """
 
     def __init__(self, docker: Docker, limit_s: float = ANSWER_LIMIT_S) -> None:
-        self._docker, self._limit_s = docker, limit_s
+        self._docker = docker
+        self._limit_s = limit_s
 
     def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
         return self._docker.begin(*argv, stdin=stdin, pass_fds=pass_fds)
@@ -267,10 +270,8 @@ class PatientDocker(Docker):
         except TimeoutError as late:
             if timeout_s:
                 raise
-            what, known = (
-                f"docker {argv[0]} does not end",
-                f"the engine did not answer within {self._limit_s:g} s",
-            )
+            what = f"docker {argv[0]} does not end"
+            known = f"the engine did not answer within {self._limit_s:g} s"
             raise MachineError(what, known, "try: make doctor") from late
 
     def ask(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> str:

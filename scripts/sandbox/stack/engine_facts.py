@@ -113,7 +113,8 @@ def check_resources(plan: "Plan", info: Mapping[str, Any], meminfo: Path = _MEMI
             f"the engine's machine has {info['MemTotal'] >> 20} MiB",
             "try: make ps   (then make down NAME=… for stacks that you do not need)",
         )
-    needed_mb, disk_mb = SERVER_DISK_MB * len(plan.databases), free_disk_mb(info)
+    needed_mb = SERVER_DISK_MB * len(plan.databases)
+    disk_mb = free_disk_mb(info)
     if disk_mb is not None and needed_mb > disk_mb:
         raise MachineError(
             f"{plan.profile} needs about {needed_mb} MiB of disk, but only {disk_mb} MiB are free",
@@ -159,27 +160,9 @@ def begin_trying(docker: Docker, image: str, owner: Identity) -> Pending:
     """Starts the container; `read_answers` reads its output. ``image``: the client's, which has the
     tools.
     """
-    run = [
-        "run",
-        "--rm",
-        *offline_options(owner),
-        "--user",
-        "0",
-        "--cap-add",
-        "NET_ADMIN",
-    ]
-    return docker.begin(
-        *run,
-        "--volume",
-        f"{CONTROL_GROUPS}:ro",
-        "--entrypoint",
-        "sh",
-        image,
-        "-c",
-        _TRY,
-        "try",
-        WRITE_LIMIT,
-    )
+    rights = ["--user", "0", "--cap-add", "NET_ADMIN", "--volume", f"{CONTROL_GROUPS}:ro"]
+    command = ["--entrypoint", "sh", image, "-c", _TRY, "try", WRITE_LIMIT]
+    return docker.begin("run", "--rm", *offline_options(owner), *rights, *command)
 
 
 def read_answers(text: str) -> dict[str, tuple[bool, str]]:

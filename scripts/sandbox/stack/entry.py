@@ -37,11 +37,11 @@ class Entries:
             return self._every_member(self._only_group(via))
         name, _, port = via.partition(":")
         node = self._named(name)
-        return (
-            node
-            if isinstance(node, EntryPoint)
-            else self._at(node, port or None, name if not port else via)
-        )
+        if isinstance(node, EntryPoint):
+            return node
+        if port:
+            return self._at(node, port, via)
+        return self._at(node, None, name)
 
     def choices(self) -> list[str]:
         """The valid values of ``VIA=`` for this stack."""
@@ -87,11 +87,9 @@ class Entries:
                 "an entry point is a server or its proxy",
                 "try: make ps",
             )
-        meant = (
-            f"VIA={via} exists in {len(groups)} groups"
-            if via
-            else f"the stack has {len(groups)} groups"
-        )
+        meant = f"the stack has {len(groups)} groups"
+        if via:
+            meant = f"VIA={via} exists in {len(groups)} groups"
         raise self._ambiguous(f"{meant}: which one is meant?", self._nodes[0])
 
     def _ambiguous(self, what: str, example: Container) -> SandboxError:
@@ -171,17 +169,15 @@ class Entries:
 
     def _at(self, node: Container, port: str | None, via: str) -> EntryPoint:
         ports: Mapping[str, int] = node.about["ports"]
-        name, for_load = port or next(iter(ports)), _load_ports(node)
+        name = port or next(iter(ports))
+        for_load = _load_ports(node)
         if name not in for_load:
-            raise SandboxError(
-                (
-                    f"the port '{name}' of {node.node} does not take load"
-                    if name in ports
-                    else f"{node.node} has no port '{name}'"
-                ),
-                f"load can go to {', '.join(for_load)}",
-                f"try: make ps   (then the same command with VIA={node.node}:{for_load[0]})",
-            )
+            what = f"{node.node} has no port '{name}'"
+            if name in ports:
+                what = f"the port '{name}' of {node.node} does not take load"
+            known = f"load can go to {', '.join(for_load)}"
+            step = f"try: make ps   (then the same command with VIA={node.node}:{for_load[0]})"
+            raise SandboxError(what, known, step)
         shown = f"{node.node}:{name}" if len(ports) > 1 and via not in (*_ROLES, MEMBERS) else via
         return EntryPoint(
             node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"]

@@ -248,15 +248,14 @@ def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
         if found:
             yield found
             return
+        step = f"try: docker pull {word}"
+        if word.startswith("sha256:"):
+            step = "try: docker image ls --no-trunc"
         raise MachineError(
             f"{variable}={word} is not on this engine",
             "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never"
             " pulls",
-            (
-                f"try: docker pull {word}"
-                if not word.startswith("sha256:")
-                else "try: docker image ls --no-trunc"
-            ),
+            step,
         )
     own = f"{OWN_NAME}:{uuid.uuid4().hex[:12]}"
     try:

@@ -74,7 +74,8 @@ def _folder(project: str) -> Path:
 
 
 def _read(project: str) -> tuple[list[Breakage], dict[Path, str]]:
-    found, problems = list[Breakage](), dict[Path, str]()
+    found: list[Breakage] = []
+    problems: dict[Path, str] = {}
     for path in sorted(_folder(project).glob("*.json")):
         try:
             found.append(Breakage.model_validate_json(path.read_bytes()))

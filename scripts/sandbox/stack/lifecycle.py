@@ -178,9 +178,11 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
     Raises SandboxError (exit 4) with the engine's reason where something stays.
     """
     first = found = inventory(docker, project)
-    problem, rounds = "", 0
+    problem = ""
+    rounds = 0
     while not found.empty and rounds < _ROUNDS:
-        problem, rounds = _remove(found, docker), rounds + 1
+        problem = _remove(found, docker)
+        rounds += 1
         found = inventory(docker, project)
     if found.empty:
         forget_all(project)
@@ -196,21 +198,23 @@ def _remove(found: Inventory, docker: Docker) -> str:
     """One round: containers first, then networks and volumes together, then what was mounted. The
     last problem.
     """
-    gone = (
-        [["rm", "--force", "--volumes", *(each.id for each in found.containers)]]
-        if found.containers
-        else []
-    )
-    first = _errors(docker, gone)
     disks, volumes = disks_among(found.volumes)
-    rest = [["network", "rm", *(each[0] for each in found.networks)]] if found.networks else []
-    rest += [["volume", "rm", "--force", *(each[0] for each in volumes)]] if volumes else []
-    second = _errors(docker, rest)
-    return " ".join(filter(None, (remove_disks(docker, each) for each in disks))) or second or first
+    containers_first: list[list[str]] = []
+    if found.containers:
+        ids = [each.id for each in found.containers]
+        containers_first.append(["rm", "--force", "--volumes", *ids])
+    rest: list[list[str]] = []
+    if found.networks:
+        rest.append(["network", "rm", *(each[0] for each in found.networks)])
+    if volumes:
+        rest.append(["volume", "rm", "--force", *(each[0] for each in volumes)])
+    first_problem = _errors(docker, containers_first)
+    second_problem = _errors(docker, rest)
+    disk_problems = [problem for each in disks if (problem := remove_disks(docker, each))]
+    return " ".join(disk_problems) or second_problem or first_problem
 
 
 def _errors(docker: Docker, commands: Sequence[Sequence[str]]) -> str:
     pending = [docker.begin(*command) for command in commands]
-    return " ".join(
-        answer.last_error for answer in [each.answer() for each in pending] if answer.code
-    )
+    answers = [each.answer() for each in pending]
+    return " ".join(answer.last_error for answer in answers if answer.code)

@@ -98,7 +98,8 @@ def is_held(name: str) -> bool:
 def _acquire(
     descriptor: int, name: str, on_wait: Callable[[], None], patience_s: float | None
 ) -> None:
-    began, is_said = time.monotonic(), False
+    began = time.monotonic()
+    is_said = False
     while not _try(descriptor):
         waited_s = time.monotonic() - began
         if waited_s > QUIET_S and not is_said:

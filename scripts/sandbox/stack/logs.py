@@ -132,20 +132,9 @@ def _own_logs(
     if helper_image is None:
         return of_servers
     labels = helper_options(Identity(server.project, server.checkout))
-    run = (
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        "--user",
-        "0",
-        "--volumes-from",
-        f"{server.id}:ro",
-        *labels,
-    )
-    return of_servers + _unpacked(
-        docker, *run, "--entrypoint", "bash", helper_image, "-c", _OWN_LOGS
-    )
+    options = ("--network", "none", "--user", "0", "--volumes-from", f"{server.id}:ro", *labels)
+    command = ("--entrypoint", "bash", helper_image, "-c", _OWN_LOGS)
+    return of_servers + _unpacked(docker, "run", "--rm", *options, *command)
 
 
 def _unpacked(docker: Docker, *argv: str) -> list[tuple[str, bytes]]:

@@ -54,7 +54,8 @@ class StackNodes:
         self.docker = docker
         self._take(containers)
         first = self.containers[0]
-        self.project, self.checkout = first.project, first.checkout
+        self.project = first.project
+        self.checkout = first.checkout
         self.identity = Identity(first.project, first.checkout)
         self.name = stack_name(first.project, first.checkout)
         self.profile = first.profile
@@ -195,7 +196,8 @@ class StackNodes:
         client = next(
             (each for each in self.members if each.kind == "client" and each.running), None
         )
-        known, asked = dict[str, ReadyAnswer](), list[tuple[str, Container, str]]()
+        known: dict[str, ReadyAnswer] = {}
+        asked: list[tuple[str, Container, str]] = []
         for each in self.members:
             if not each.running:
                 known[each.node] = ReadyAnswer(False, each.state)

@@ -31,7 +31,8 @@ def planned(
     Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine, and
     for a variable that a server here does not know; else exit 4.
     """
-    known, engine = library or load_library(), docker or Docker()
+    known = library or load_library()
+    engine = docker or Docker()
     try:
         available = engine_availability(load_lock(), engine, known.catalog)
     except SandboxError:

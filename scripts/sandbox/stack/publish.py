@@ -54,7 +54,9 @@ def addresses(stack: Stack) -> list[Address]:
 
 def _create(stack: Stack) -> None:
     """On its own network, which reaches the host, and on the stack's, which does not."""
-    docker, public, publisher = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
+    docker = stack.docker
+    public = f"{stack.project}_public"
+    publisher = f"{stack.project}-{_NODE}"
     open_ports = [
         (each.node, name, port)
         for each in stack.members
@@ -73,22 +75,9 @@ def _create(stack: Stack) -> None:
     docker.answer("network", "rm", public)
     docker.ask("network", "create", *labels, public)
     ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
-    docker.ask(
-        "create",
-        "--name",
-        publisher,
-        "--hostname",
-        _NODE,
-        "--network",
-        public,
-        *labels,
-        *ports,
-        "--entrypoint",
-        "bash",
-        stack.client.image,
-        "-c",
-        _script(forwards),
-    )
+    names = ["--name", publisher, "--hostname", _NODE, "--network", public]
+    command = ["--entrypoint", "bash", stack.client.image, "-c", _script(forwards)]
+    docker.ask("create", *names, *labels, *ports, *command)
     docker.ask("network", "connect", f"{stack.project}_stack", publisher)
     docker.ask("start", publisher)
 

@@ -71,9 +71,12 @@ class ReadinessLoop:
 
         ``then``: the questions for it once the node is ready: its role, its version; or none.
         """
-        self._docker, self._node, self._news = docker, node, news
-        self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, *then)
-        self._ended, self._commands = threading.Event(), CommandGroup()
+        self._docker = docker
+        self._node = node
+        self._news = news
+        self._argv = ("exec", container_id, "sh", "-c", _LOOP, "ready.sh", question, *then)
+        self._ended = threading.Event()
+        self._commands = CommandGroup()
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
     def __enter__(self) -> None:
@@ -112,14 +115,8 @@ def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
     until its end.
     """
     filters = ("--filter", f"label={LABEL}={project}", "--filter", "event=die")
-    stream = docker.stream(
-        "events",
-        "--since",
-        "2s",
-        *filters,
-        "--format",
-        '{{index .Actor.Attributes "sandbox.node"}}',
-    )
+    template = '{{index .Actor.Attributes "sandbox.node"}}'
+    stream = docker.stream("events", "--since", "2s", *filters, "--format", template)
 
     def listen() -> None:
         for line in stream.lines():
@@ -150,7 +147,8 @@ class NotReadyError(MachineError):
             f"{others}the stack is kept for you to inspect; the end of the node's log is above",
             f"try: make logs{name_option} NODE={node}   (make down{name_option} removes the stack)",
         )
-        self.node, self.log = node, log
+        self.node = node
+        self.log = log
 
 
 class BrokenServerError(NotReadyError):
@@ -166,9 +164,9 @@ class BrokenServerError(NotReadyError):
         super().__init__(node, f"is {broken[node].text}", (), option)
         self.broken = dict(broken)
         others = [f"{other} is {state.text}" for other, state in broken.items() if other != node]
-        they = (
-            "they do not come back by themselves" if others else "it does not come back by itself"
-        )
+        they = "it does not come back by itself"
+        if others:
+            they = "they do not come back by themselves"
         self.known = "; ".join([*others, they])
         step = f"try: make heal{option} REPAIR=1"
         self.next_step = (
@@ -217,8 +215,11 @@ class Readiness:
         *,
         end_if_broken: bool = False,
     ) -> None:
-        self._stack, self._docker, self._on_event = stack, stack.docker, on_event
-        self._clock, self._began = clock, clock()
+        self._stack = stack
+        self._docker = stack.docker
+        self._on_event = on_event
+        self._clock = clock
+        self._began = clock()
         self._news: NewsQueue = queue.SimpleQueue()
         self.roles: dict[str, ServerRole | None] = {}
         """Every server's role when it became ready."""
@@ -296,7 +297,8 @@ class Readiness:
         if news.kind == "version":
             self._take_version(waiting.container, news.text)
             return
-        waiting.answer, waiting.broken = _in_words(waiting.container, news.text), 0
+        waiting.answer = _in_words(waiting.container, news.text)
+        waiting.broken = 0
         if news.kind == "ready":
             self._ready(news.node, waiting.answer)
         else:
@@ -324,7 +326,8 @@ class Readiness:
                 self._fail(news.node, f"does not answer whether it is ready: {news.text}")
 
     def _check_bound(self, name: str) -> None:
-        waiting, seconds = self._open[name], self._clock() - self._began
+        waiting = self._open[name]
+        seconds = self._clock() - self._began
         is_behind_servers = waiting.container.kind in _LOG_OUR_QUESTIONS
         if is_behind_servers and any(each.container.is_server for each in self._open.values()):
             return  # their bounds apply to it too
@@ -344,10 +347,8 @@ class Readiness:
         """
         container = waiting.container
         expected = _in_words(container, container.about.get("expected") or "success")
-        text = (
-            f"is not ready after {seconds:.0f} s (condition: {expected}; last answer:"
-            f" {waiting.answer or 'none'}"
-        )
+        last = waiting.answer or "none"
+        text = f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last}"
         if container.is_server and (state := look(self._stack).states.get(container.node)):
             text += f"; it is {state.text}"
         return f"{text})"
@@ -360,7 +361,8 @@ class Readiness:
         answer = self._docker.answer("logs", "--timestamps", "--tail", "1", waiting.container.id)
         line = answer.stdout + answer.stderr
         if line != waiting.log_line:
-            waiting.log_line, waiting.log_moved_s = line, seconds
+            waiting.log_line = line
+            waiting.log_moved_s = seconds
 
     def _fail(self, name: str, predicate: str) -> None:
         self._publish(name, "failed", predicate)
@@ -371,12 +373,9 @@ class Readiness:
             passwords = self._stack.secrets()
         tail = tuple(mask(log, passwords).splitlines()[-LOG_LINES:])
         self._on_event(LogTail(name, tail))
-        others = [
-            f"{node} ({each.answer or 'no answer'})"
-            for node, each in self._open.items()
-            if node != name
-        ]
-        also = f"also not ready: {', '.join(others)}; " if others else ""
+        others = [node for node in self._open if node != name]
+        texts = [f"{node} ({self._open[node].answer or 'no answer'})" for node in others]
+        also = f"also not ready: {', '.join(texts)}; " if texts else ""
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name), also)
 
     def _loop(self, container: Container) -> ReadinessLoop:
@@ -387,6 +386,5 @@ class Readiness:
 
 def _in_words(container: Container, answer: str) -> str:
     """An answer of a cluster's member in the words of its field."""
-    return ready_in_words(
-        container.about.get("topology"), container.about.get("members", 1), answer
-    )
+    about = container.about
+    return ready_in_words(about.get("topology"), about.get("members", 1), answer)

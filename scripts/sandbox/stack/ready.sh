@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: sh -c TEXT probe QUESTION [ROLE QUESTION [VERSION QUESTION]]; runs in a node and prints each new answer of its probe.
+# usage: sh -c TEXT ready.sh QUESTION [ROLE QUESTION [VERSION QUESTION]]; runs in a node and prints each new answer of its questions.
 # One exec for many questions (20 ms each instead of 95). It ends with 0 when the node is ready, and with 75 after 20 s:
 # if its caller has died, it ends soon.
 # The shell reads the clock itself: `date` would cost a process per question while servers start.

@@ -16,31 +16,11 @@ have one ID.
 Sources: MySQL's manual, "Server Error Message Reference": ER_MASTER_FATAL_ERROR_READING_BINLOG,
 ER_SERVER_SOURCE_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
 """
-_DATA_DIFFERS = frozenset(
-    {
-        # An object is there, or is not.
-        1007,
-        1008,
-        1049,
-        1050,
-        1051,
-        1054,
-        1060,
-        1061,
-        1091,
-        1146,
-        1304,
-        1305,
-        1032,
-        1062,  # a row is missing, or there twice
-        1396,
-        1410,  # an account
-        1451,
-        1452,
-        3819,
-        4025,  # a foreign key or a check does not hold
-    }
-)
+_OBJECT_ERRORS = {1007, 1008, 1049, 1050, 1051, 1054, 1060, 1061, 1091, 1146, 1304, 1305}
+_ROW_ERRORS = {1032, 1062}
+_ACCOUNT_ERRORS = {1396, 1410}
+_CONSTRAINT_ERRORS = {1451, 1452, 3819, 4025}
+_DATA_DIFFERS = _OBJECT_ERRORS | _ROW_ERRORS | _ACCOUNT_ERRORS | _CONSTRAINT_ERRORS
 """Errors of an applier whose server holds other data than the source: the same transaction fails
 each time.
 
@@ -87,29 +67,24 @@ def _channel(row: Row) -> ServerStatus:
         code = row.get("Worker_Errno") or row.get("Last_SQL_Errno", "0")
         message = row.get("Worker_Error") or row.get("Last_SQL_Error", "")
         if code in NO_ERROR:
-            return ServerStatus(
-                "stopped", "its applier was stopped, without an error", view, "rejoin"
-            )
-        return ServerStatus(
-            "stopped",
-            f"applier, error {code}: {message}",
-            view,
-            "rebuild" if differs(code) else "rejoin",
-        )
+            text = "its applier was stopped, without an error"
+            return ServerStatus("stopped", text, view, "rejoin")
+        repair: Repair = "rebuild" if differs(code) else "rejoin"
+        return ServerStatus("stopped", f"applier, error {code}: {message}", view, repair)
     receiver = field_of(row, "IO_Running")
-    code, message = row.get("Last_IO_Errno", "0"), row.get("Last_IO_Error", "")
+    code = row.get("Last_IO_Errno", "0")
+    message = row.get("Last_IO_Error", "")
     if receiver == "No":
         if code in NO_ERROR:
-            return ServerStatus(
-                "stopped", "its receiver was stopped, without an error", view, "rejoin"
-            )
-        repair: Repair = "rebuild" if code in _BROKEN_RECEIVER else "rejoin"
+            text = "its receiver was stopped, without an error"
+            return ServerStatus("stopped", text, view, "rejoin")
+        repair = "rebuild" if code in _BROKEN_RECEIVER else "rejoin"
         return ServerStatus("stopped", f"receiver, error {code}: {message}", view, repair)
     if receiver != "Yes":
-        # MariaDB says before it what it tries, and how often.
-        failed = (
-            f", error {code}: {message.rpartition('message: ')[2]}" if code not in NO_ERROR else ""
-        )
+        failed = ""
+        if code not in NO_ERROR:
+            # MariaDB says before it what it tries, and how often.
+            failed = f", error {code}: {message.rpartition('message: ')[2]}"
         return ServerStatus("connecting", f"to {source}{failed}", view, "wait")
     return _lag(row, source, view)
 
@@ -297,12 +272,11 @@ def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
             "blocked", f"no majority: {', '.join(unreachable)} UNREACHABLE", view, "wait"
         )
     if state == "RECOVERING":
-        return ServerStatus(
-            state, f"{queue} transactions to apply" if queue not in NO_ERROR else "", view, "wait"
-        )
+        behind = f"{queue} transactions to apply" if queue not in NO_ERROR else ""
+        return ServerStatus(state, behind, view, "wait")
     if unreachable:
-        return ServerStatus(state_of_rest(len(view) - len(unreachable), facts.members),
-                           f"{', '.join(unreachable)} UNREACHABLE", view)  # fmt: skip
+        word = state_of_rest(len(view) - len(unreachable), facts.members)
+        return ServerStatus(word, f"{', '.join(unreachable)} UNREACHABLE", view)
     if len(view) < facts.members:
         return ServerStatus(state_of_rest(len(view), facts.members), "", view)
     return ServerStatus(state, "", view)

@@ -111,16 +111,7 @@ def hand_over_piped(
     words = ("exec", "-i", "--user", "0", "--env", mark, *options)
     code = docker.hand_over(*words, container, *argv, feed=feed)
     if code == ExitCode.INTERRUPTED:
-        docker.answer(
-            "exec",
-            "--user",
-            "0",
-            container,
-            "sh",
-            "-c",
-            _INTERRUPT,
-            "sh",
-            mark,
-            timeout_s=_INTERRUPT_LIMIT_S,
-        )
+        script = ("sh", "-c", _INTERRUPT, "sh", mark)
+        argv = ("exec", "--user", "0", container, *script)
+        docker.answer(*argv, timeout_s=_INTERRUPT_LIMIT_S)
     return code

@@ -64,7 +64,8 @@ def refusal_of_unavailable(plan: Plan, docker: Docker) -> MachineError | None:
     choices = {node.choice.reference: node.choice for node in plan.unavailable()}
     if not choices:
         return None
-    library, available = load_library(), engine_availability(load_lock(), docker)
+    library = load_library()
+    available = engine_availability(load_lock(), docker)
     instead = nearest_working_profile(plan, library, available)
     exact = [each for each in choices.values() if each.exact]
     exact = [each for each in exact if possible_versions(each, library.catalog, available)]
@@ -126,7 +127,8 @@ class Acquisition:
     """The pulls and builds of one command; closing ``commands`` stops them all."""
 
     def __init__(self, on_event: OnEvent, docker: Docker) -> None:
-        self._on_event, self._docker = on_event, docker
+        self._on_event = on_event
+        self._docker = docker
         self.commands = CommandGroup()
 
     def get(self, choice: ImageChoice) -> None:
@@ -165,10 +167,8 @@ class Acquisition:
         return MachineError(what, f"{reason}; {there}", "try: make list WHAT=versions")
 
     def _build(self, choice: ImageChoice, show: "_ImageProgress") -> None:
-        folder, suite = (
-            choice.reference.removeprefix("sandbox/").partition(":")[0],
-            choice.reference.rpartition("-")[2],
-        )
+        folder = choice.reference.removeprefix("sandbox/").partition(":")[0]
+        suite = choice.reference.rpartition("-")[2]
         if self._up_to_date(choice.reference, folder):
             return
         show("building")

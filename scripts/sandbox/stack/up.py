@@ -124,7 +124,10 @@ class _Start:
     def __init__(
         self, plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending
     ) -> None:
-        self.plan, self.options, self.on_event, self.docker = plan, options, on_event, docker
+        self.plan = plan
+        self.options = options
+        self.on_event = on_event
+        self.docker = docker
         self.identity = identity(options.name)
         self.project = self.identity.project
         self.info = info
@@ -328,7 +331,8 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
 
 
 def _input_differences(stack: Stack, plan: Plan) -> str:
-    now, then = Inputs(**inputs(plan)).model_dump(), stack.inputs.model_dump()
+    now = Inputs(**inputs(plan)).model_dump()
+    then = stack.inputs.model_dump()
     words = {
         "assignments": "SET",
         "cpus": "CPUS",

@@ -347,7 +347,7 @@ def test_a_server_that_dies_of_its_fault_just_after_the_heal_is_started_again_on
         docker.state("mysql1", "exited")
         return answer("Error response from daemon: container is not running\n", code=1)
 
-    docker.on("exec .*mysql1 .*probe ready", dies)
+    docker.on("exec .*mysql1 .*ready.sh ready", dies)
     code, out, err = typed("heal")
     assert [call[-1].rpartition("-")[2] for call in docker.called("restart")] == ["mysql1"]
     assert "heal  mysql1 has ended: restarting it" in err

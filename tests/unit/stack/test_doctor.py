@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sandbox.stack.doctor import Check, KernelProbe, examine, reach_probe
+from sandbox.stack.doctor import Check, KernelTrial, examine, reachable_listener
 from sandbox.stack.images import build_folders, series_builds
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
@@ -93,10 +93,10 @@ def test_the_helpers_are_labelled_short_lived_and_not_privileged(docker: FakeDoc
 
 
 def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() -> None:
-    probe = KernelProbe(FakeDocker(), None)
-    assert {(each.state, each.fix) for each in probe.abilities()} == {("unknown", "make images")}
-    assert probe.governor() is None and probe.disk_mb() is None
-    with reach_probe(FakeDocker(), None) as reach:
+    kernel = KernelTrial(FakeDocker(), None)
+    assert {(each.state, each.fix) for each in kernel.abilities()} == {("unknown", "make images")}
+    assert kernel.governor() is None and kernel.disk_mb() is None
+    with reachable_listener(FakeDocker(), None) as reach:
         assert reach().state == "unknown"
 
 

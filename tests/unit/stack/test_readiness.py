@@ -47,7 +47,7 @@ def states(events: Events, node: str) -> list[tuple[str, str]]:
 
 def test_every_node_is_waited_for_and_its_answers_are_reported(docker: FakeDocker) -> None:
     docker.on(
-        "exec .*mysql1 .*probe ready",
+        "exec .*mysql1 .*ready.sh ready",
         answer("waiting ERROR 2003\nwaiting reader\nrole writer\nready writer\n"),
     )
     events = Events()
@@ -62,7 +62,7 @@ def test_every_node_is_waited_for_and_its_answers_are_reported(docker: FakeDocke
 
 def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> None:
     why = "stale: writable, but replica1 is the writer"
-    docker.on("exec .*mysql1 .*probe ready", answer(f"role {why}\nready {why}\n"))
+    docker.on("exec .*mysql1 .*ready.sh ready", answer(f"role {why}\nready {why}\n"))
     events = Events()
     readiness = Readiness(running_stack(docker, "mysql"), events)
     readiness.wait()
@@ -73,7 +73,9 @@ def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> No
 def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
     Readiness(running_stack(docker, "mysql+balancer"), Events()).wait()
     asked = {
-        call[call.index("probe") + 1]: call[1] for call in docker.called("exec") if "probe" in call
+        call[call.index("ready.sh") + 1]: call[1]
+        for call in docker.called("exec")
+        if "ready.sh" in call
     }
     assert asked["ready-balancer1"].endswith("client1")
 
@@ -88,7 +90,7 @@ def test_the_version_that_a_server_reports_is_kept(
     docker: FakeDocker, profile: str, reported: str
 ) -> None:
     """Where a series was asked for, any version of it is right."""
-    docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format(reported)))
+    docker.on("exec .*mysql1 .*ready.sh ready", answer(REPORTED.format(reported)))
     readiness = Readiness(running_stack(docker, profile), Events())
     readiness.wait()
     assert readiness.versions == {"mysql1": reported}
@@ -97,7 +99,7 @@ def test_the_version_that_a_server_reports_is_kept(
 def test_a_server_of_another_version_than_the_one_asked_for_is_not_ready(
     docker: FakeDocker,
 ) -> None:
-    docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format("8.4.7")))
+    docker.on("exec .*mysql1 .*ready.sh ready", answer(REPORTED.format("8.4.7")))
     events = Events()
     with pytest.raises(SandboxError) as refused:
         Readiness(running_stack(docker, "mysql@8.4.11"), events).wait()

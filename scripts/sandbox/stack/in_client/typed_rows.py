@@ -73,7 +73,8 @@ def distinct(names: list[str]) -> list[str]:
     """Names of columns, the second ``a`` as ``a_2``: an object has every key once."""
     found: list[str] = []
     for name in names:
-        number, key = 2, name
+        number = 2
+        key = name
         while key in found:
             number, key = number + 1, f"{name}_{number}"
         found.append(key)

@@ -20,16 +20,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-DISKS, BLOCK_DEVICES = Path("/disks"), Path("/sys/block")
-LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
+DISKS = Path("/disks")
+BLOCK_DEVICES = Path("/sys/block")
+LOOP_CLR_FD = 0x4C01
+LOOP_GET_STATUS64 = 0x4C05
+LOOP_CONFIGURE = 0x4C0A
+LOOP_CTL_GET_FREE = 0x4C82
 STATUS = struct.Struct("=5Q4I64s64s32s2Q")
 """struct loop_info64: device, inode, rdevice, offset, size limit; number, encryption, flags; names,
 key, reserved.
 """
-FLAGS_FIELD, NAME_FIELD, NAME_BYTES = 8, 9, 63
+FLAGS_FIELD = 8
+NAME_FIELD = 9
+NAME_BYTES = 63
 DIRECT_IO = 16
 """LO_FLAGS_DIRECT_IO: no second copy in the host's cache, whose kernel threads would take the
-processors of the probe.
+processors of the prober.
 
 The kernel leaves it out where the host's file system cannot do it.
 """

@@ -31,7 +31,8 @@ from sandbox.stack.stack import Stack
 
 MODULE = "sandbox.stack.snapshots.background"
 _MARK = "snapshot"
-_MEASURING, _KEEPING = "measuring", "snapshots"
+_MEASURING = "measuring"
+_KEEPING = "snapshots"
 """Engine-wide locks, each shared by its holders: measurements run in parallel, and so do
 keepers.
 """
@@ -115,13 +116,9 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     docker = Docker()
     stack = Stack(containers(docker, project), docker)
     facts = take(stack, Wish(**wanted["wish"]))
-    done = [
-        (
-            f"{facts.bytes >> 20} MiB"
-            if facts
-            else "none: the stack was changed, or never without a reader"
-        )
-    ]
+    done = ["none: the stack was changed, or never without a reader"]
+    if facts:
+        done = [f"{facts.bytes >> 20} MiB"]
     for request in wanted["base_directories"]:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])
@@ -129,7 +126,8 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
         tuples = {"assignments": tuple(request["assignments"]), "versions": ()}
         plan = planned(PlanRequest(**{**request, **tuples}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
-        done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []
+        if base:
+            done.append(f"base data directory of {plan.profile}: {base.bytes >> 20} MiB")
     return ", ".join(done)
 
 

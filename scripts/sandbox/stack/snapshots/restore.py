@@ -77,7 +77,8 @@ def from_base_directories(
     """
     sources = {}
     for node in plan.databases:
-        base, group = base_directories[node.name], plan.group_of(node)
+        base = base_directories[node.name]
+        group = plan.group_of(node)
         is_member = group is not None and group.topology == "galera" and node.kind == "database"
         for name, server in base.facts.volumes.items():
             volume = f"{node.name}{name.removeprefix(server)}"

@@ -27,6 +27,8 @@ BACKGROUND = ("--cpu-shares", "256")
 has.
 """
 
+_COPY = files(__package__).joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")
+
 
 class Facts(BaseModel):
     """The facts of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it
@@ -168,7 +170,8 @@ def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
 
 def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[str]:
     """Removes the least recently used ones beyond the cap; returns the keys of the removed ones."""
-    total, beyond = 0, []
+    total = 0
+    beyond = []
     for each in snapshots(docker):
         total += each.facts.bytes
         if total > cap_bytes:
@@ -225,33 +228,15 @@ class CopyHelper:
         ``in_background``: other containers come first where processors are short.
         """
         options = helper_options(owner, node="snapshot1")
-        options += BACKGROUND if in_background else ()
+        if in_background:
+            options += BACKGROUND
         options += [word for volume in volumes for word in ("--volume", volume)]
         options += [word for mount in mounts for word in ("--mount", mount)]
-        source = (
-            files("sandbox.stack.snapshots")
-            .joinpath("in_helper", "copy_volumes.py")
-            .read_text(encoding="utf-8")
-        )
-        self._docker, self._name = docker, f"{owner.project}-helper-{uuid.uuid4().hex[:8]}"
-        self._stream = docker.stream(
-            "run",
-            "--rm",
-            "--name",
-            self._name,
-            "--interactive",
-            "--network",
-            "none",
-            "--user",
-            "0",
-            *options,
-            image,
-            "python3",
-            "-u",
-            "-c",
-            source,
-            stdin=True,
-        )
+        self._docker = docker
+        self._name = f"{owner.project}-helper-{uuid.uuid4().hex[:8]}"
+        run = ["run", "--rm", "--name", self._name, "--interactive", "--network", "none"]
+        command = [image, "python3", "-u", "-c", _COPY]
+        self._stream = docker.stream(*run, "--user", "0", *options, *command, stdin=True)
         self._answers = self._stream.lines()
 
     def __enter__(self) -> Self:
@@ -284,7 +269,8 @@ class CopyHelper:
                 said[-1] if said else "it printed nothing",
                 "try: make doctor   (disk space)",
             ) from None
-        return answer["bytes"] if isinstance(answer["bytes"], int) else None
+        size = answer["bytes"]
+        return size if isinstance(size, int) else None
 
 
 def copy_mounts(key: str, sources: Mapping[str, str]) -> list[str]:

@@ -91,7 +91,8 @@ class _Capture:
     """A snapshot of a stack in the making."""
 
     def __init__(self, stack: Stack, wish: Wish) -> None:
-        self.stack, self.wish = stack, wish
+        self.stack = stack
+        self.wish = wish
         self.servers = [each for each in stack.members if each.is_server]
         ids = [each.id for each in (stack.client, *self.servers)]
         client, *inspected = json.loads(stack.docker.ask("container", "inspect", *ids))
@@ -110,17 +111,16 @@ class _Capture:
         """Pauses the servers for the end of the copy; None where one wrote meanwhile or could not
         be paused.
         """
-        names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
+        names = list(self.sources)
+        mounts = copy_mounts(self.wish.key, self.sources)
         with CopyHelper(
             self.stack.docker, self.copier, self.stack.identity, mounts, in_background=True
         ) as helper:
             helper.ask("first", names)
             with unchanged(self.stack.project) as is_unchanged:
-                positions = (
-                    self._positions_of_pause(lambda: helper.ask("second", names))
-                    if is_unchanged
-                    else None
-                )
+                positions = None
+                if is_unchanged:
+                    positions = self._positions_of_pause(lambda: helper.ask("second", names))
             if positions is None or not self.as_wished():
                 return None
             return self._facts(positions, helper.ask("finish", names) or 0)
@@ -241,7 +241,9 @@ class _FirstStart:
     """One server on its own volumes."""
 
     def __init__(self, docker: Docker, plan: Plan, identity: Identity) -> None:
-        self.docker, self.plan, self.identity = docker, plan, identity
+        self.docker = docker
+        self.plan = plan
+        self.identity = identity
         self.node = plan.databases[0]
         self.secrets = draw_secrets(plan)
         self.document = compose_document(plan, self.secrets, identity)
@@ -271,27 +273,20 @@ class _FirstStart:
             )
 
     def _words_of_create(self) -> list[str]:
-        options = [
-            "--network",
-            "none",
-            "--hostname",
-            self.node.name,
-            *helper_options(self.identity, node=_NODE),
-        ]
+        options = ["--network", "none", "--hostname", self.node.name]
+        options += helper_options(self.identity, node=_NODE)
         options += store.BACKGROUND
-        options += ["--user", self.service["user"]] if "user" in self.service else []
+        if "user" in self.service:
+            options += ["--user", self.service["user"]]
         for name, value in self.service.get("environment", {}).items():
             options += ["--env", unescaped(f"{name}={value}")]
         for name, target in self.targets.items():
             options += ["--volume", f"{self.sources[name]}:{target}"]
         entrypoint = [unescaped(word) for word in self.service.get("entrypoint", [])]
-        options += ["--entrypoint", entrypoint[0]] if entrypoint else []
-        return [
-            *options,
-            self.node.image,
-            *entrypoint[1:],
-            *map(unescaped, self.service.get("command", [])),
-        ]
+        if entrypoint:
+            options += ["--entrypoint", entrypoint[0]]
+        command = [unescaped(word) for word in self.service.get("command", [])]
+        return [*options, self.node.image, *entrypoint[1:], *command]
 
     def copied(self) -> Facts:
         """Copies the directory as a snapshot of the plan."""

@@ -14,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-SNAPSHOT, SOURCES, TARGETS = Path("/snapshot"), Path("/from"), Path("/to")
+SNAPSHOT = Path("/snapshot")
+SOURCES = Path("/from")
+TARGETS = Path("/to")
 SNAPSHOTS = Path("/snapshots")
 CERTIFICATES = ("./*.pem",)
 LEFT_OUT = (
@@ -135,7 +137,8 @@ def set_position(folder: Path, uuid: str, seqno: str) -> None:
         f"seqno:   {seqno}",
         "safe_to_bootstrap: 0",
     ]
-    path, owner = folder / "grastate.dat", folder.stat()
+    path = folder / "grastate.dat"
+    owner = folder.stat()
     path.write_text("\n".join(lines) + "\n")
     os.chown(path, owner.st_uid, owner.st_gid)
     path.chmod(0o660)
