@@ -79,22 +79,25 @@ def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
         "replicas": group.replicas,
         "proxies": group.proxies,
     }[setting.applies_to]
-    found = {
-        node.name: next(
-            (variant for variant in setting.variants if _fits(variant.when, node, group, library)),
-            None,
-        )
-        for node in targets
-    }
+    found = {node.name: _variant_for(node, setting, group, library) for node in targets}
     missing = [node for node in targets if found[node.name] is None]
     if not any(found.values()) or (missing and setting.applies_to != "proxies"):
         _refuse(setting, missing, group, library)
 
     def update(node: Node) -> Node:
         variant = found.get(node.name)
-        return replace(node, applied=(*node.applied, (setting.name, variant))) if variant else node
+        if variant is None:
+            return node
+        return replace(node, applied=(*node.applied, (setting.name, variant)))
 
     return _with_nodes(group, update)
+
+
+def _variant_for(node: Node, setting: Setting, group: Group, library: Library) -> Variant | None:
+    for variant in setting.variants:
+        if _fits(variant.when, node, group, library):
+            return variant
+    return None
 
 
 def _with_nodes(group: Group, update: Callable[[Node], Node]) -> Group:
@@ -121,14 +124,15 @@ def _fits(when: When, node: Node, group: Group, library: Library) -> bool:
 def _refuse(setting: Setting, missing: list[Node], group: Group, library: Library) -> None:
     works = "; ".join(dict.fromkeys(variant.when.describe() for variant in setting.variants))
     if missing:
-        target = (
-            f"{missing[0].name} ({missing[0].server_component or missing[0].service}"
-            f" {missing[0].version})"
-        )
+        first = missing[0]
+        component = first.server_component or first.service
+        target = f"{first.name} ({component} {first.version})"
+    elif setting.applies_to == "replicas":
+        target = "a group without replicas"
+    elif setting.applies_to == "proxies":
+        target = "a group without a proxy"
     else:
-        target = {"replicas": "a group without replicas", "proxies": "a group without a proxy"}.get(
-            setting.applies_to, f"a group of {group.component}"
-        )
+        target = f"a group of {group.component}"
     what = f"the setting '{setting.name}' does not apply to {target}"
     changes = _where_it_applies(setting, missing, group, library)
     raise ProfileError(what, f"it works on: {works}", *changes, last_resort=without(setting.name))
@@ -160,9 +164,8 @@ def assignments(plan: Plan) -> Plan:
     Raises SandboxError (exit 2) if a pair names a term that is not in the profile.
     """
     triples = split_assignments(plan.request.assignments)
-    servers = {node.component.name for node in plan.databases} | {
-        node.name for node in plan.databases
-    }
+    servers = {node.component.name for node in plan.databases}
+    servers |= {node.name for node in plan.databases}
     others = {
         node.component.name: node
         for node in plan.nodes
@@ -177,15 +180,12 @@ def assignments(plan: Plan) -> Plan:
             raise SandboxError(what, known, f"try: SET='{name}=…'   (for every database node)")
 
     def update(node: Node) -> Node:
+        component = node.component.name
         if not node.is_server:
-            return _adjusted(
-                node, {name: value for term, name, value in triples if term == node.component.name}
-            )
-        pairs = tuple(
-            (name, value)
-            for term, name, value in triples
-            if term in (None, node.component.name, node.name)
-        )
+            given = {name: value for term, name, value in triples if term == component}
+            return _adjusted(node, given)
+        names = (None, component, node.name)
+        pairs = tuple((name, value) for term, name, value in triples if term in names)
         return replace(node, assignments=pairs) if pairs else node
 
     return map_nodes(plan, update)
@@ -222,12 +222,13 @@ def _adjusted(node: Node, given: Mapping[str, str]) -> Node:
     """
     if not given:
         return node
+    component = node.component
     options = {name: int(value) if value.isdecimal() else value for name, value in given.items()}
-    main = node.service == node.component.name
-    proved = tuple(
-        (f"{node.component.name}-{name}", Variant(proof=node.component.spec.adjustable[name].proof))
-        for name in (given if main else ())
-    )
+    proved: list[tuple[str, Variant]] = []
+    if node.service == component.name:
+        for name in given:
+            proof = component.spec.adjustable[name].proof
+            proved.append((f"{component.name}-{name}", Variant(proof=proof)))
     return replace(
         node, base_options={**node.base_options, **options}, applied=(*node.applied, *proved)
     )

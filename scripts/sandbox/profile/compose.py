@@ -55,7 +55,8 @@ def compose_document(
         "sandbox.plan": plan_hash(plan),
         "sandbox.inputs": _literal(json.dumps(inputs(plan))),
     }
-    labels |= {"sandbox.restored": restored} if restored else {}
+    if restored:
+        labels["sandbox.restored"] = restored
     return {"name": identity.project, **_document(plan, secrets, labels, restored is not None)}
 
 
@@ -67,11 +68,11 @@ def inputs(plan: Plan) -> dict[str, Any]:
         "cpus": request.cpus,
         "memory": request.memory,
     }
-    given |= {"cpuset": request.cpuset} if request.cpuset else {}
-    given |= {"disk": request.disk} if request.disk else {}
-    given |= {"image": request.image} if request.image else {}
+    optional = {"cpuset": request.cpuset, "disk": request.disk, "image": request.image}
+    given |= {name: value for name, value in optional.items() if value}
     for kind, file in (("cnf", request.cnf), ("init", request.init)):
-        given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256} if file else {}
+        if file:
+            given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256}
     return given
 
 
@@ -164,7 +165,10 @@ def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str
         words = started_as(user, words)
     if node.is_server:
         words = supervised(words)
-    return ({"user": "root"} if user else {}) | ({"entrypoint": words} if words else {})
+    started: dict[str, Any] = {"user": "root"} if user else {}
+    if words:
+        started["entrypoint"] = words
+    return started
 
 
 def _healthcheck(node: Node) -> dict[str, Any]:
@@ -263,11 +267,12 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
     """
     group = plan.group_of(node)
     spec = node.component.spec
-    rejoins = (
-        render_text(spec.rejoins, context, f"rejoins of {node.name}")
-        if node.service == node.component.name
-        else ""
-    )
+    rejoins = ""
+    if node.service == node.component.name:
+        rejoins = render_text(spec.rejoins, context, f"rejoins of {node.name}")
+    topology = "single" if node.is_server else None
+    if group and node.kind == "database":
+        topology = group.topology
     return {
         "term": node.term,
         "component": node.component.name,
@@ -275,13 +280,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "group": node.group_index,
         **({"members": len(group.databases)} if group and node.kind == "database" else {}),
         "family": group.family if group and node.is_server else None,
-        "topology": (
-            group.topology
-            if group and node.kind == "database"
-            else "single"
-            if node.is_server
-            else None
-        ),
+        "topology": topology,
         "origin": node.choice.origin,
         "key": node.choice.key,
         "series": node.series,

@@ -30,9 +30,9 @@ def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
     if not _replaceable(plan):
         return {}
     found = {node.name: _base_request(plan, node, library) for node in plan.databases}
-    return (
-        {name: request for name, request in found.items() if request} if all(found.values()) else {}
-    )
+    if not all(found.values()):
+        return {}
+    return {name: request for name, request in found.items() if request}
 
 
 def base_plans(

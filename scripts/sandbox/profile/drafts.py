@@ -38,11 +38,9 @@ def expanded_terms(terms: Iterable[Term], library: Library) -> list[Term]:
                 what, f"it stands for {named.profile}", instead(term.text, term.name)
             )
         for each in parse(named.profile) if named else [term]:
-            name = (
-                each.name
-                if each.name in known
-                else library.components.aliases().get(each.name, each.name)
-            )
+            name = each.name
+            if name not in known:
+                name = library.components.aliases().get(name, name)
             expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
     return expanded
 
@@ -69,9 +67,10 @@ def read_terms(terms: list[Term], library: Library) -> tuple[list[Draft], list[T
 def _refuse_unknown(term: Term, library: Library) -> NoReturn:
     words = library.words()
     near = nearest(term.name, words)
-    changes = (
-        [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
-    )
+    changes: list[Change] = []
+    if near:
+        meant = replace(term, name=near).in_version(term.version)
+        changes.append(instead(term.text, meant))
     raise ProfileError(f"unknown term '{term.text}'", did_you_mean(term.name, words), *changes)
 
 

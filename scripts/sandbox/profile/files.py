@@ -80,15 +80,14 @@ def node_files(
     found = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
     if node.is_server:
         found += _of_server(node, context)
-        found += _rotation_files(node, context) if restored else []
+        if restored:
+            found += _rotation_files(node, context)
         found = joined(found, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
         found = joined(found, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
         own = plan.request.cnf
-        found += (
-            [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)]
-            if own
-            else []
-        )
+        if own:
+            target = f"{node.component.spec.config_dir}/99-user.cnf"
+            found.append(NodeFile("user.cnf", target, own.content))
         found.append(_own(node, "supervisor", SUPERVISOR))
     if image_user(node):
         found.append(_own(node, "as-user", AS_USER_SCRIPT))
@@ -97,7 +96,9 @@ def node_files(
         questions |= client_questions(plan, contexts)
         passwords = "".join(f"{password}\n" for password in context["secrets"].passwords())
         found.append(_secret(node, "passwords", passwords))
-    return [*found, _own(node, "probe", question_script(questions))] if questions else found
+    if questions:
+        found.append(_own(node, "probe", question_script(questions)))
+    return found
 
 
 def _own(node: Node, name: str, content: str) -> NodeFile:
@@ -174,15 +175,12 @@ def _rotation_files(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
 
 def _of_settings(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
     where = f"the settings of {node.name}"
-    return [
-        NodeFile(
-            name,
-            f"{FIRST_START}/50-{name}.sql",
-            render_text(variant.first_start, context, where).strip() + "\n",
-        )
-        for name, variant in node.applied
-        if variant.first_start
-    ]
+    found = []
+    for name, variant in node.applied:
+        if variant.first_start:
+            sql = render_text(variant.first_start, context, where).strip() + "\n"
+            found.append(NodeFile(name, f"{FIRST_START}/50-{name}.sql", sql))
+    return found
 
 
 def joined(

@@ -1,6 +1,4 @@
-"""Images: the catalog, server versions, and which image a node gets: already local, else pulled,
-else built.
-"""
+"""The catalog of images, and the image that a node gets: already local, else pulled, else built."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -39,9 +37,7 @@ class ExactBuild(Declared):
 
 
 class Build(Declared):
-    """How an image is built here: a folder of ``images/``, a Debian suite, the package that
-    determines the version.
-    """
+    """Build of an image here: a folder of ``images/``, a suite, the package with the version."""
 
     folder: str
     suite: str
@@ -64,9 +60,7 @@ class Build(Declared):
 
 
 class VersionSeries(Declared):
-    """One series: its current published version, the repository of that, its build; either may
-    lack.
-    """
+    """One series: its current version, the repository that publishes it, its build here."""
 
     version: Text
     published: str | None = None
@@ -86,15 +80,11 @@ class CatalogImage(Declared):
 
     default: Text
     user: str | None = Field(default=None, pattern=USER)
-    """uid:gid with which its program reads mounted files; None where every fragment sets its own
-    user.
-    """
+    """uid:gid with which its program reads mounted files; None where every fragment sets it."""
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
-    """The same for another repository's images, where it differs: repository → uid:gid."""
+    """uid:gid of another repository's images, where it differs: repository → uid:gid."""
     repositories: dict[str, str] = Field(default_factory=dict)
-    """Further repositories, with tags of their own shape: repository → expression of a whole
-    tag.
-    """
+    """Further repositories, by the shape of their tags: repository → expression of a whole tag."""
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
@@ -117,9 +107,7 @@ class CatalogImage(Declared):
         )
 
     def _nearest(self, wanted: str) -> str:
-        """The series just below and above a version; for any other word, the series or alias that
-        resembles it.
-        """
+        """The series around a version; for any other word, the series or alias that resembles it."""
         if not wanted[:1].isdigit():
             return did_you_mean(wanted, [*self.series, *self.aliases])
         ordered = sorted(self.series, key=version_key)
@@ -151,9 +139,7 @@ class Catalog(Declared):
     images: dict[str, CatalogImage]
 
     def image(self, key: str) -> CatalogImage:
-        """The image of a key. Raises SandboxError (exit 5) if a component names one that the
-        catalog lacks.
-        """
+        """The image of a key. SandboxError (exit 5) if a component names one that is not here."""
         if key in self.images:
             return self.images[key]
         what = (
@@ -195,9 +181,7 @@ class ImageChoice:
 
 @dataclass(frozen=True)
 class Availability:
-    """The images this machine can get: local references, and whether a registry answers (asked only
-    if needed).
-    """
+    """Images that this machine can get: local references, and a registry, asked only if needed."""
 
     local: frozenset[str] = frozenset()
     registry: Callable[[], bool] = field(default=lambda: False)
@@ -308,9 +292,7 @@ class _Sources:
         return built_reference(self.key, build.package, build.suite)
 
     def _exactly_built(self) -> str | None:
-        """The image here of this exact version: the catalog's build of it, else the newest
-        package.
-        """
+        """The image here of this exact version: the catalog's build, else the newest package."""
         wanted = self._exact_build()
         own = self._reference(wanted) if wanted else None
         if own in self.available.local:
@@ -338,9 +320,7 @@ class _Sources:
     def _of_build(
         self, reference: str, source: ImageSource, package: str | None, wanted: str | None = None
     ) -> ImageChoice:
-        """``package``: the package version in it, if that is known; ``wanted``: the one to
-        build.
-        """
+        """``package``: the package version in it, if known; ``wanted``: the one to build."""
         return ImageChoice(
             key=self.key,
             series=self.series,
@@ -354,7 +334,7 @@ class _Sources:
         )
 
     def _version_of(self, package: str | None) -> str:
-        """Of an unknown package the series; the catalog's where packages are numbered otherwise."""
+        """The version in a package: of an unknown one the series, else the catalog's numbering."""
         if package is None:
             return self.exact or self.series
         version = packaged_version(package)
@@ -373,9 +353,7 @@ class SeriesVersions:
 def series_versions(
     catalog: Catalog, key: str, series: str, available: Availability
 ) -> SeriesVersions:
-    """What of a series is on this machine, published (as far as the catalog knows), and
-    buildable.
-    """
+    """Versions of a series: on this machine, published as far as the catalog knows, buildable."""
     image = catalog.image(key)
     entry = image.series[series]
     published = [entry.version, *entry.tags] if entry.published else []
@@ -396,7 +374,7 @@ def _published_here(image: CatalogImage, entry: VersionSeries, available: Availa
 
 
 def _built_here(key: str, entry: VersionSeries, available: Availability) -> set[str]:
-    """The words for them by which one asks: the catalog's, or the versions of their programs."""
+    """Versions built here, by the names that a user types: the catalog's, else the program's."""
     exact = entry.build.versions.items() if entry.build else []
     names = {each.package: name for name, each in exact}
     built = available.packages.items()

@@ -219,11 +219,10 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     merged = dict(base)
     for key, value in over.items():
         mine = merged.get(key)
-        merged[key] = (
-            deep_merge(mine, value)
-            if isinstance(mine, Mapping) and isinstance(value, Mapping)
-            else value
-        )
+        if isinstance(mine, Mapping) and isinstance(value, Mapping):
+            merged[key] = deep_merge(mine, value)
+        else:
+            merged[key] = value
     return merged
 
 

@@ -136,12 +136,11 @@ class _Builder:
             )
         if external:
             external_address(external)  # refused before anything starts
-        count = draft.term.count or spec.count
-        databases = (
-            []
-            if external
-            else self._nodes(draft.term, draft.component, count, index, draft.term.version)
-        )
+        databases: list[Node] = []
+        if not external:
+            count = draft.term.count or spec.count
+            version = draft.term.version
+            databases = self._nodes(draft.term, draft.component, count, index, version)
         topology = spec.topology or "external"
         family = spec.family or "mysql"
         group = Group(
@@ -193,11 +192,9 @@ class _Builder:
     ) -> list[Node]:
         spec = component.spec
         choice = self._choice(term, component, version)
-        based_on = (
-            spec.based_on
-            if spec.kind == "replica" and isinstance(spec.based_on, str)
-            else component.name
-        )
+        based_on = component.name
+        if spec.kind == "replica" and isinstance(spec.based_on, str):
+            based_on = spec.based_on
         nodes = []
         for _ in range(count):
             node = self._node(component, component.name, spec, term.text, group, choice)
@@ -249,10 +246,12 @@ class _Builder:
             if own and not beside:
                 continue
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
-            each: list[str | None] = (
-                [node.name for node in servers] if spec.per == "database" else [None]
-            )
-            for watched in each * (len(beside) if spec.per == "node" else 1):
+            watched_names: list[str | None] = [None]
+            if spec.per == "database":
+                watched_names = [node.name for node in servers]
+            elif spec.per == "node":
+                watched_names = [None] * len(beside)
+            for watched in watched_names:
                 node = self._node(component, service, spec, component.name, index, choice)
                 options = {**component.spec.options, **spec.options}
                 nodes.append(replace(node, watches=watched, base_options=options))
@@ -311,10 +310,8 @@ def _check_company(term: Term, component: Component, group: Draft) -> None:
         raise ProfileError(
             what, f"'{group.term.text}' has none", instead(term.text, needed, term.text)
         )
-    if (
-        component.spec.alone
-        and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1
-    ):
+    asked_for = sum(each.count or 1 for each, _ in group.members if each.name == term.name)
+    if component.spec.alone and asked_for > 1:
         what = f"'{term.text}': a group has one {term.name}"
         single = replace(term, count=None).in_version(term.version)
         changes = (instead(term.text, single), without_last(term.text))
@@ -329,13 +326,13 @@ def _check_servers(term: Term, component: Component, group: Group) -> None:
 
 
 def _refuse_too_new(term: Term, needed: Servers, before: str, group: Group) -> None:
-    if too_new := next((node for node in group.servers if at_least(node.version, before)), None):
-        what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
-        known = (
-            f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
-        )
-        (changed,) = parse(too_new.term)
-        raise ProfileError(what, known, instead(changed.text, changed.in_version(needed.suggested)))
+    too_new = next((node for node in group.servers if at_least(node.version, before)), None)
+    if too_new is None:
+        return
+    what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
+    known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
+    (changed,) = parse(too_new.term)
+    raise ProfileError(what, known, instead(changed.text, changed.in_version(needed.suggested)))
 
 
 def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:

@@ -137,15 +137,14 @@ class UnknownVariableError(SandboxError):
     """
 
     def __init__(self, variable: str, image: str, name: str, near: str) -> None:
+        step = f"try: the same command with {near} in the file"
+        if variable == "SET":
+            step = f"try: SET={near}=…"
         super().__init__(
             f"{variable}: {image} has no variable '{name}'",
             f"did you mean '{near}'? (with loose_{name} the server starts even if it does not"
             " know it)",
-            (
-                f"try: SET={near}=…"
-                if variable == "SET"
-                else f"try: the same command with {near} in the file"
-            ),
+            step,
         )
         self.name = name
 
