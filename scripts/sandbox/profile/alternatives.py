@@ -78,7 +78,7 @@ def _with_version(term: Term, name: str, version: str | None) -> Term:
 def _nearest_versions(
     term: Term, plan: Plan, catalog: Catalog, available: Availability
 ) -> list[str]:
-    """Where a term asks for an exact version: the others of its series, the nearest first."""
+    """Other versions of the series, the nearest first, where a term asks for an exact version."""
     choices = [node.choice for node in plan.unavailable() if node.component.name == term.name]
     if not choices or not term.version or not choices[0].exact:
         return []

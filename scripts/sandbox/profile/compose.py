@@ -25,7 +25,7 @@ from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render
 
 @dataclass
 class _File:
-    """What the services of the Compose file share, while it is built."""
+    """The shared parts of a Compose file while it is built."""
 
     configs: dict[str, str] = field(default_factory=dict)
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def compose_document(
 
 
 def inputs(plan: Plan) -> dict[str, Any]:
-    """What the user changed in addition to the profile; files by name and hash."""
+    """The user's inputs in addition to the profile; files by name and hash."""
     request = plan.request
     given = {
         "assignments": list(request.assignments),
@@ -152,8 +152,8 @@ def _service(
 
 
 def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
-    """How a service starts. ``own``: the words that its fragment gives; a server's image has its
-    own after them.
+    """The keys that start a service. ``own``: the words that its fragment gives; a server's image
+    has its own after them.
     """
     user = image_user(node)
     words = list(own)

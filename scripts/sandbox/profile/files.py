@@ -14,7 +14,7 @@ from sandbox.profile.templates import Secrets, render_text
 from sandbox.profile.variables import effective_variables, server_configuration
 
 FIRST_START = "/docker-entrypoint-initdb.d"
-"""Where the images' entrypoints look for files to run before the first real start."""
+"""The folder whose files the images' entrypoints run before the first real start."""
 
 CLIENT_CHARSET = "[mysql]\ndefault-character-set = utf8mb4\n"
 """For the command-line client of both families: by itself it takes the character set of the locale,

@@ -30,7 +30,7 @@ class Declared(BaseModel):
 
 
 class ExactBuild(Declared):
-    """Where Debian has one exact version: a suite, and the package version in it."""
+    """The place of one exact version in Debian: a suite, and the package version in it."""
 
     suite: str
     package: str
@@ -55,7 +55,7 @@ class Build(Declared):
 
     @property
     def newest(self) -> ExactBuild | None:
-        """What the series' own suite had when the catalog was written."""
+        """The build of the series' own suite, as of the catalog."""
         return next((each for each in self.versions.values() if each.suite == self.suite), None)
 
 
@@ -107,7 +107,7 @@ class CatalogImage(Declared):
         )
 
     def _nearest(self, wanted: str) -> str:
-        """The series around a version; for any other word, the series or alias that resembles it."""
+        """The series around a version; for another word, the series or alias that resembles it."""
         if not wanted[:1].isdigit():
             return did_you_mean(wanted, [*self.series, *self.aliases])
         ordered = sorted(self.series, key=version_key)
@@ -222,7 +222,7 @@ def choose_image(
 
 @dataclass(frozen=True)
 class _Sources:
-    """Where the image of one series, or of one exact version of it, can come from."""
+    """The sources of the image of one series, or of one exact version of it."""
 
     key: str
     image: CatalogImage

@@ -1,6 +1,4 @@
-"""What a profile can name: components, settings and named profiles, as their files declare them;
-and the catalog.
-"""
+"""The library: components, settings and named profiles, as their files declare them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ class Question(Declared):
 
 
 class ServiceSpec(Declared):
-    """What a fragment declares of each of its services."""
+    """A fragment's declaration of one of its services."""
 
     kind: Kind
     memory_mb: int = 40
@@ -58,8 +56,8 @@ class Auxiliary(ServiceSpec):
 
 
 class ReplicationSource(Declared):
-    """What a component's fragment adds to the single server it replicates from. ``service``: lists
-    are appended.
+    """The additions of a component's fragment to the single server that it replicates from.
+    ``service``: lists are appended.
     """
 
     ready: Question
@@ -70,8 +68,8 @@ class ReplicationSource(Declared):
 
 
 class Servers(Declared):
-    """What a component needs from the servers of its group that belong to ``family`` and replicate
-    as ``topology``.
+    """The needs of a component from the servers of its group that belong to ``family`` and
+    replicate as ``topology``.
 
     ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one
     that does. Without it every version works. ``variables`` that its documentation asks for; SET=
@@ -156,9 +154,7 @@ class ComponentSpec(ServiceSpec):
     sql_client: str = "mysql"
     server: str = "mysqld"
     entrypoint: list[str] = Field(default_factory=list)
-    """Of a database: the words that start it in its image; a fragment's own ``entrypoint`` comes
-    before them.
-    """
+    """The words that start a database in its image, after a fragment's own ``entrypoint``."""
     certificate: Certificate | None = None
     ssh_key: bool = False
     """Whether its nodes log in to each other, by a key of the stack's own."""
@@ -172,9 +168,7 @@ class ComponentSpec(ServiceSpec):
     repeated.
     """
     rotation_once: list[str] = Field(default_factory=list)
-    """The same for statements that must not be repeated, such as those that set a replica's
-    source.
-    """
+    """First-start templates that must not be repeated, such as one that sets a replica's source."""
     base_directory: str | None = None
     """The component whose first start creates the data directory that its servers can start from;
     None: they cannot.
@@ -184,14 +178,15 @@ class ComponentSpec(ServiceSpec):
     timeout_s: int = 120
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     role: Question | None = None
-    """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of
-    them.
+    """The question about its role; the answer starts with ``writer``, ``reader`` or ``stale``, or
+    says why the server is none of them.
     """
     state: Question | None = None
-    """What `plan.server_states` reads: a line is ``name<TAB>value``, or vertical output."""
+    """The question about its state; a line of the answer is ``name<TAB>value``, or vertical output.
+    """
     source: ReplicationSource | None = None
     adjustable: dict[str, Adjustable] = Field(default_factory=dict)
-    """Which of its options the user may change, by name."""
+    """Options that the user may change, by name."""
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 
@@ -311,7 +306,7 @@ class Variant(Declared):
     options: dict[str, Any] = Field(default_factory=dict)
     first_start: str = ""
     service: dict[str, Any] = Field(default_factory=dict)
-    """What is merged over the node's Compose service, such as its environment."""
+    """The part merged over the node's Compose service, such as its environment."""
     from_client: list[str] = Field(default_factory=list)
     """Folders of the client's image that the node has, too, read-only, under the same paths."""
     proof: Question
@@ -356,7 +351,7 @@ class Components(Protocol):
 
 @dataclass(frozen=True)
 class Library:
-    """Everything a profile can name."""
+    """The names that a profile can use."""
 
     components: Components
     settings: Mapping[str, Setting]

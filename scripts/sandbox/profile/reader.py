@@ -31,7 +31,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def load_library(root: Path = CHECKOUT) -> Library:
-    """Everything that a profile can name; files are read on first use."""
+    """The library of a checkout; its files are read on first use."""
     return Library(
         components=ComponentFolders(root / "compose"),
         settings=YamlFolder(_folders(root, "settings"), lambda path: _named(Setting, path)),

@@ -83,7 +83,7 @@ def unchanged(texts: Texts) -> list[str]:
 
 
 _TRIES = 40
-"""How many changes of a refused profile are planned until it is said that none is known."""
+"""Changes of a refused profile that are planned before the search gives up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def answers_to(asked: str, reported: str) -> bool:
 
 
 def short_version(reported: str) -> str:
-    """What a table shows of an answer: ``10.11.18`` of ``10.11.18-MariaDB-0+deb12u1-log``."""
+    """The version in a table: ``10.11.18`` of ``10.11.18-MariaDB-0+deb12u1-log``."""
     found = _read(reported)
     return f"{found.release}-{found.revision}" if found.revision else found.release
 

@@ -25,7 +25,7 @@ _ASK_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class StackLook:
-    """What the nodes of a stack say now: role and state of each server, and whether each node is
+    """The answers of a stack's nodes now: role and state of each server, and whether each node is
     ready.
     """
 
@@ -40,7 +40,7 @@ def repair_step(name: str) -> str:
 
 
 def rejoin_step(stack: StackNodes, node: str) -> str:
-    """Who makes a server that follows nobody follow the writer again."""
+    """The means by which a detached server follows the writer again."""
     return (
         rejoining(stack, node)
         or f"make heal{name_option(stack.name)} REPAIR=1 makes it follow the writer"
@@ -48,7 +48,7 @@ def rejoin_step(stack: StackNodes, node: str) -> str:
 
 
 def rejoining(stack: StackNodes, node: str) -> str:
-    """Which node of its group makes it follow the writer again by itself; empty: none does."""
+    """The node of its group that makes it follow the writer again by itself; empty: none."""
     group = stack.container(node).about["group"]
     for each in stack.members:
         if each.about["group"] == group and (how := each.about.get("rejoins")):

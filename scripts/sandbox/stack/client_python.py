@@ -1,4 +1,4 @@
-"""What runs in the client node: our Python (JSON in, JSON out), SQL on several servers at once,
+"""Programs in the client node: our Python (JSON in, JSON out), SQL on several servers at once,
 loads.
 """
 
@@ -18,7 +18,7 @@ from sandbox.stack.engine import CommandStream
 from sandbox.stack.protocol import ExecResult, RunningStack, StackNode, Stream
 
 OVERTIME_S = 30
-"""How long a load may overrun before it is terminated: a hanging server must not hang the run."""
+"""Time that a load may overrun before it is terminated: a hanging server must not hang the run."""
 
 TIMED_OUT = 124
 """Exit code of `timeout` for a command that it ended."""
@@ -136,7 +136,7 @@ class Target:
 
     @property
     def login(self) -> dict[str, object]:
-        """What a program in the client node connects with."""
+        """The login with which a program in the client node connects."""
         return {
             "name": self.name,
             "host": self.host,
@@ -161,7 +161,7 @@ class QueryResult:
 
 
 def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
-    """How to ask the database servers among nodes: as root, or as the application where there is no
+    """The database servers among nodes, asked as root, or as the application where there is no
     root.
     """
     return [
@@ -260,7 +260,7 @@ class _OpenSession:
             raise TimeoutError(f"no answer within {timeout_s} s") from None
 
     def ended(self, timeout_s: float) -> ExecResult:
-        """How it ended, and its last lines that were not answers."""
+        """Its exit code, and its last lines that were not answers."""
         return ExecResult(self._stream.wait(timeout_s) or 1, "", "\n".join(self._said))
 
     def _read(self) -> None:

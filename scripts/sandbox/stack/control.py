@@ -246,9 +246,7 @@ class Control(NodeControl):
 
 
 LIFE_S = 900
-"""How long a helper lives after its last script began: where whoever started it is killed, nobody
-removes it.
-"""
+"""Life of a helper after its last script began: if its starter is killed, nobody removes it."""
 _NOTE_USE = "kill -s USR1 1; "
 
 
@@ -308,8 +306,8 @@ class NodeHelper:
         )
 
     def runs(self) -> bool:
-        """Whether there is one in the namespace that the node has now, or had last: each start
-        makes another one.
+        """Whether it runs in the node's present namespace: each start of the node makes another
+        one.
         """
         template = "{{.State.Running}} {{.State.StartedAt}}"
         answer = self._docker.answer("inspect", "--format", template, self._node, self.name)

@@ -23,7 +23,7 @@ Begun = TypeVar("Begun", "Pending", "CommandStream")
 ANSWER_LIMIT_S = 120.0
 """Far more than anything takes that an engine does to one node."""
 _PATIENCE_S = 5.0
-"""How long a client may take to end on request before it is killed."""
+"""Time that a client may take to end on request before it is killed."""
 
 
 class Pending:
@@ -82,7 +82,7 @@ class CommandStream(Stream):
             yield line.rstrip("\n")
 
     def text(self) -> str:
-        """All that it prints until it ends."""
+        """The output until it ends."""
         return self._process.communicate()[0]
 
     def send(self, line: str) -> None:
@@ -176,8 +176,8 @@ _KNOWN_PROBLEMS = (
         "try: scripts/bootstrap   (installs the plugin)",
     ),
 )
-"""What the client says → what is wrong, what would be right (None: the client's last line), the
-next step.
+"""The client's words → what is wrong, what would be right (None: the client's last line), the next
+step.
 """
 
 
@@ -298,9 +298,7 @@ def _feed(process: "subprocess.Popen[str]", pipe: "IO[str]", feed: Feed) -> None
 
 
 def _bytes_as_they_are(problem: UnicodeError) -> tuple[str | bytes, int]:
-    """Of what is written each byte as it was read, by `surrogateescape`; of what is read � for what
-    is no text.
-    """
+    """Written bytes as they were read (`surrogateescape`); � for each read byte that is no text."""
     return codecs.lookup_error(
         "surrogateescape" if isinstance(problem, UnicodeEncodeError) else "replace"
     )(problem)

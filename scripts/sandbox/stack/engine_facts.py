@@ -70,7 +70,7 @@ def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, dict[
 
 
 def _inspected(docker: Docker, kind: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Those of ``names`` that exist; the client reports the others on its error output."""
+    """The ones of ``names`` that exist; the client reports the others on its error output."""
     return list(json.loads(docker.answer(kind, "inspect", *names).stdout or "[]")) if names else []
 
 
@@ -176,7 +176,7 @@ def read_answers(text: str) -> dict[str, tuple[bool, str]]:
 
 
 def lacking(docker: Docker, image: str, owner: Identity) -> Mapping[str, str]:
-    """What of KERNEL_ABILITIES the kernel cannot do, each with the reason; asked once for an
+    """Abilities of KERNEL_ABILITIES that the kernel lacks, each with the reason; asked once for an
     engine.
 
     Raises SandboxError (exit 4) where the container does not run: then nothing is known, and it is

@@ -1,4 +1,4 @@
-"""Where SQL and load go in a running stack: `VIA=`, the default entry point, and the account."""
+"""Entry points of SQL and load in a running stack: `VIA=`, the default, and the account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -216,7 +216,7 @@ def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
 ROOT_CNF = "/sandbox/root.cnf"
 APP_CNF = "/sandbox/app.cnf"
 _NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-verify-server-cert")
-"""What those files say, without their user."""
+"""Options of those files, without their user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class Login:
 
     @property
     def client_options(self) -> list[str]:
-        """As options of the command-line client, credentials first."""
+        """Options of the command-line client, credentials first."""
         return [f"--defaults-file={self.file}"] if self.file else [*_NEUTRAL, f"--user={self.user}"]
 
 

@@ -43,8 +43,8 @@ _LOCK_HEAD = "# Written by `make lock`; delete a line, or the file, to unpin.\n"
 def engine_availability(
     lock: Lock, docker: Docker | None = None, catalog: Catalog | None = None
 ) -> Availability:
-    """What the planner needs to know about this engine, in two parallel calls; asks a registry only
-    when it matters.
+    """Facts about this engine for the planner, in two parallel calls; asks a registry only when it
+    matters.
 
     An image built here from an outdated recipe counts as absent. SandboxError (exit 4) without an
     engine.

@@ -1,4 +1,4 @@
-"""What exists on the engine by label: containers, networks and volumes, of one stack or of all."""
+"""Objects on the engine, found by label: containers, networks, volumes; of one stack or of all."""
 
 import json
 import re
@@ -36,12 +36,12 @@ def owner_options(owner: Identity, **more: str) -> list[str]:
 
 
 def helper_options(owner: Identity, **more: str) -> list[str]:
-    """Those of a helper's container or network."""
+    """Options of a helper's container or network."""
     return owner_options(owner, kind=HELPER, **more)
 
 
 def offline_options(owner: Identity, **more: str) -> list[str]:
-    """Those of a helper's container that reaches nothing."""
+    """Options of a helper's container without any network."""
     return ["--network", "none", *helper_options(owner, **more)]
 
 
@@ -82,15 +82,15 @@ class Container:
     created: str
     about: Mapping[str, Any] = field(default_factory=dict)
     inputs_label: str = ""
-    """What the user changed at ``up``, as JSON."""
+    """The user's inputs at ``up``, as JSON."""
     published: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     """Port inside → (host address, host port)."""
     forwards: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """Of a publisher: port inside → (node, name of its port)."""
+    """A publisher's forwards: port inside → (node, name of its port)."""
 
     @cached_property
     def inputs(self) -> "Inputs":
-        """What the user changed at ``up``, as far as this version of the tool knows it."""
+        """The user's inputs at ``up``, as far as this version of the tool knows it."""
         # Late, for start-up time: Pydantic takes 60 ms, which a `sql` does without.
         from sandbox.record.record import Inputs
 
@@ -120,7 +120,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Inventory:
-    """Everything of some stacks: containers, and (id or name, project, checkout) of networks and
+    """The objects of some stacks: containers, and (id or name, project, checkout) of networks and
     volumes.
     """
 
@@ -158,7 +158,7 @@ def containers(docker: Docker, project: str | None = None) -> tuple[Container, .
 
 
 def inventory(docker: Docker, project: str | None = None) -> Inventory:
-    """Everything of a stack (None: of all stacks), in three parallel calls. SandboxError (exit 4)
+    """The objects of a stack (None: of all stacks), in three parallel calls. SandboxError (exit 4)
     without an engine.
     """
     pending = _begin_containers(docker, project)
@@ -263,7 +263,7 @@ def death(docker: Docker, container: Container) -> str:
 
 
 def inspected(docker: Docker, container: str, template: str) -> Any:
-    """What the engine knows of a container; None where it is gone."""
+    """The engine's facts about a container; None where it is gone."""
     argv = ("inspect", "--format", template, container)
     answer = docker.answer(*argv)
     if answer.code == 0:
@@ -274,4 +274,4 @@ def inspected(docker: Docker, container: str, template: str) -> Any:
 
 
 ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
-"""What the engine says of a container that is gone."""
+"""The engine's words about a container that is gone."""

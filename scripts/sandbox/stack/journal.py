@@ -1,6 +1,4 @@
-"""What is broken on purpose: a file per fault and node in the user's cache, from before it breaks
-until its heal.
-"""
+"""The journal of faults: a file per fault and node in the user's cache, until it is healed."""
 
 import time
 from collections.abc import Mapping
@@ -26,7 +24,7 @@ class Breakage(BaseModel):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return f"{self.began_utc_s:.6f}-{self.node}-{self.fault}.json"
 
     @property
@@ -48,7 +46,7 @@ def forget_breakage(breakage: Breakage) -> None:
 
 
 def breakages(project: str) -> list[Breakage]:
-    """What is broken in a stack, oldest first; what cannot be read is left out."""
+    """Faults of a stack, oldest first, without files that cannot be read."""
     return _read(project)[0]
 
 

@@ -87,7 +87,7 @@ def _unpause(stack: Stack, containers: list[Container]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What `down` or `clean` removed."""
+    """The objects that `down` or `clean` removed."""
 
     name: str
     containers: int
@@ -96,7 +96,7 @@ class Removed:
 
     @property
     def anything(self) -> bool:
-        """Whether there was something to remove."""
+        """Whether anything was removed."""
         return bool(self.containers or self.networks or self.volumes)
 
 

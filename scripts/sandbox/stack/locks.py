@@ -11,7 +11,7 @@ from sandbox.core.errors import MachineError
 from sandbox.stack.protocol import Note, OnEvent
 
 LOCK_PATIENCE_S = 60.0
-"""How long a command waits for another one that is working on its stack."""
+"""Time that a command waits for another one that is working on its stack."""
 QUIET_S = 0.5
 """A lock may outlive its holder for a moment: a process that it was starting has it open until it
 runs.
@@ -123,7 +123,7 @@ def _try(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 _GAP_S = 30.0
-"""How long a snapshot waits for a moment without a reader."""
+"""Time that a snapshot waits for a moment without a reader."""
 _GAP_POLL_S = 0.1
 
 

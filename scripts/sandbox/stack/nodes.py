@@ -60,7 +60,7 @@ class StackNodes:
         self.name = stack_name(first.project, first.checkout)
         self.profile = first.profile
         self.patience_s = PATIENCE_S
-        """How long nodes that are asked at once may take, together."""
+        """Time that nodes that are asked at once may take together."""
         self._sessions: dict[tuple[str, ...], SqlSession] = {}
 
     def _take(self, containers: Sequence[Container]) -> None:
@@ -71,7 +71,7 @@ class StackNodes:
 
     @cached_property
     def inputs(self) -> "Inputs":
-        """What the user changed at ``up``, in addition to the profile."""
+        """The user's inputs at ``up``, in addition to the profile."""
         return self.containers[0].inputs
 
     @property
@@ -155,15 +155,15 @@ class StackNodes:
         return {server.node: given.get(server.node) for server in servers}
 
     def state_answers(self) -> dict[str, ExecResult]:
-        """What every running database server answers when asked for its state; `plan.server_states`
-        reads it.
+        """The answer of every running server about its state, which `server_status.facts_from`
+        reads.
         """
         servers = [node for node in self.members if node.is_server and node.running]
         return self._answers([(node.node, node, "state") for node in servers], self.patience_s)
 
     @property
     def entries(self) -> Entries:
-        """Everything that `VIA=` can name."""
+        """The entry points that `VIA=` can name."""
         return Entries(self.members, self.roles)
 
     def entry_point(
@@ -280,8 +280,7 @@ class StackNodes:
 
 
 def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:
-    """Where to ask whether a node is ready, and which question; None where running is all there is
-    to it.
+    """The container to ask, and a node's readiness question; None where running is enough.
 
     In the node's own container, or from the client where the path to the node is part of the
     question.

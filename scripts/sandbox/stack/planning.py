@@ -19,7 +19,7 @@ from sandbox.stack.locks import cache_folder
 from sandbox.stack.naming import identity
 
 _PATIENCE_S = 30.0
-"""How long a server may take to list its variables."""
+"""Time that a server may take to list its variables."""
 
 
 def planned(

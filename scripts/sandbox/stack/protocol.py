@@ -33,9 +33,9 @@ class StackNode:
     image_id: str | None = None
     image_source: ImageOrigin | None = None
     digest: str | None = None
-    """Of a published image."""
+    """The digest of a published image."""
     package_version: str | None = None
-    """As the distribution writes it: ``1:11.8.6-0+deb13u1``; None where the image has none."""
+    """The distribution's spelling, ``1:11.8.6-0+deb13u1``; None where the image has none."""
     host: str
     """Name under which the client node reaches it."""
     port: int | None
@@ -45,7 +45,7 @@ class StackNode:
     host_of: str | None = None
     """The server on whose host it stands; None where it has a host of its own."""
     rejoins: str = ""
-    """By what it makes a server of its group follow the writer again; empty: it does not."""
+    """Means by which it makes a server of its group follow the writer again; empty: none."""
 
     @property
     def is_server(self) -> bool:
@@ -68,7 +68,7 @@ def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """Where the load goes, seen from the client node."""
+    """The target of a load, seen from the client node."""
 
     node: str
     host: str
@@ -91,7 +91,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command ended: one in a node, or of the `docker` client."""
+    """The end of a command: one in a node, or of the `docker` client."""
 
     code: int
     stdout: str
@@ -255,7 +255,7 @@ class RunningStack(Protocol):
     profile: str
     """The expression it was started from."""
     inputs: "Inputs"
-    """What the user changed at ``up``, in addition to the profile."""
+    """The user's inputs at ``up``, in addition to the profile."""
 
     def nodes(self) -> Sequence[StackNode]:
         """Every node of the plan, running or not, and external servers."""

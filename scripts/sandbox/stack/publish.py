@@ -18,7 +18,7 @@ _FIRST_PORT = 10000
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a node's port can be reached on the host."""
+    """The address of a node's port on the host."""
 
     node: str
     port_name: str
@@ -53,7 +53,9 @@ def addresses(stack: Stack) -> list[Address]:
 
 
 def _create(stack: Stack) -> None:
-    """On its own network, which reaches the host, and on the stack's, which does not."""
+    """Creates the helper on its own network, which reaches the host, and on the stack's, which does
+    not.
+    """
     docker = stack.docker
     public = f"{stack.project}_public"
     publisher = f"{stack.project}-{_NODE}"

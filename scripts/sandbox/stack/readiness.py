@@ -25,7 +25,7 @@ from sandbox.stack.server_states import ready_in_words
 from sandbox.stack.server_status import ServerStatus
 
 MOVING_FACTOR = 5
-"""How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
+"""Multiple of its bound that a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
 """A log without a new line for this long does not move."""
 _LOG_OUR_QUESTIONS = ("proxy", "manager")
@@ -36,11 +36,11 @@ LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
 _TICK_S = 0.5
 _BROKEN_AT_MOST = 5
-"""This many failed questions in a row are a failure, not a restart in progress."""
+"""Failed questions in a row that are a failure, not a restart in progress."""
 _PAUSE_S = 0.2
 _LOOP = files(__package__).joinpath("ready.sh").read_text(encoding="utf-8")
 _AGAIN = 75
-"""Its exit code when it has asked for long enough, and must be started again."""
+"""The loop's exit code when it has asked for long enough, and must be started again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +342,8 @@ class Readiness:
             self._fail(name, self._too_late(waiting, seconds))
 
     def _too_late(self, waiting: _Waiting, seconds: float) -> str:
-        """What is wrong with a node whose time is over: the condition, its last answer, and a
-        server's state.
+        """The problem of a node whose time is over: the condition, its last answer, and a server's
+        state.
         """
         container = waiting.container
         expected = _in_words(container, container.about.get("expected") or "success")

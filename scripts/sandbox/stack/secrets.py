@@ -144,7 +144,7 @@ def _ssh_keys() -> tuple[str, str]:
 
 
 def _certificate(subject: str, key: "Key", hosts: list[str], issuer: str, issuer_key: "Key") -> str:
-    """As PEM."""
+    """A certificate, as PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 

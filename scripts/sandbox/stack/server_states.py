@@ -173,7 +173,7 @@ _PHASES = (
     ),
     (r"\[forming\] waiting, (.*)", "waiting", "for its cluster: {0}"),
 )
-"""What the log of a server says that takes no connections yet; the line that comes last counts."""
+"""Log lines of a server that takes no connections yet; the line that comes last counts."""
 _MAY_JOIN = ("joiner", "starting", "waiting", "recovering", "non-primary", "no answer")
 """A node takes no connections until a full state transfer is done."""
 _SERVES = "ready for connections"
@@ -236,7 +236,7 @@ def _galera_primary(
 
 
 def _progress(log: str) -> str:
-    """How far the state transfer of a joiner is, by its log."""
+    """Progress of a joiner's state transfer, by its log."""
     return _silent(ServerFacts("galera", log=log)).reason
 
 
@@ -283,7 +283,7 @@ def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
 
 
 def _repair_of(failed: str) -> Repair:
-    """What an error of the applier, such as ``error 1032: …`` or one in a log, asks for."""
+    """The repair for an applier's error, such as ``error 1032: …``, or one in a log."""
     codes = re.findall(r"error (\d+)|Error_code: (\d+)", failed)
     return "rebuild" if any(differs(first or second) for first, second in codes) else "restart"
 

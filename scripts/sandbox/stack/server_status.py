@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Repair = Literal["", "wait", "restart", "rejoin", "rebuild"]
-"""What brings a server back: nothing is wrong; it comes back by itself; it must be restarted; it
+"""The way back of a server: nothing is wrong; it comes back by itself; it must be restarted; it
 must be pointed at the writer again; its data must be replaced by a copy of another server's.
 """
 Row = Mapping[str, str]
@@ -27,7 +27,7 @@ OUT_OF_SERVICE = (
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What is known of a server. ``members``: how many its cluster has as planned.
+    """The facts known of a server. ``members``: how many its cluster has as planned.
 
     ``container``: the engine's word, such as ``running`` or ``exited (137)``; ``role``: its answer
     about its role.
@@ -39,8 +39,8 @@ class ServerFacts:
     status: Mapping[str, str] | None = None
     """Name → value, in lower case; None: it does not answer."""
     channels: Sequence[Row] = ()
-    """Of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of any
-    version.
+    """Channels of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of
+    any version.
     """
     role: str = ""
     log: str = ""
@@ -113,7 +113,7 @@ _REASONS = {
         r"The member was unable to reconnect.*|This server is not able to reach a majority.*",
     ),
 }
-"""In the order of their weight: what comes first says more than what follows from it."""
+"""Patterns in the order of their weight: causes come before their consequences."""
 _ERRORS = {
     "galera": re.compile(r"\[ERROR\] (?:\[[^\]]*\] )*(WSREP.*|.*Slave.*|.*Replica.*)"),
     "gr": re.compile(r"\[ERROR\] (?:\[[^\]]*\] )*(Plugin group_replication.*|Replica.*|Slave.*)"),

@@ -72,8 +72,8 @@ _HARMLESS_CALLS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlOptions:
-    """Who runs statements, and how results look. ``layout`` None: a table on a terminal, else
-    tab-separated.
+    """The user who runs statements, and the look of results. ``layout`` None: a table on a
+    terminal, else tab-separated.
     """
 
     user: str | None = None
@@ -146,9 +146,7 @@ def sql(
 
 
 def _roles_without_asking(stack: Stack) -> dict[str, ServerRole | None] | None:
-    """Of a stack's only server, which is meant whatever its role; None of several, which have to be
-    asked.
-    """
+    """The role of a stack's only server, which is always meant; None: several have to be asked."""
     servers = [each.node for each in stack.members if each.is_server]
     return {servers[0]: "writer"} if len(servers) == 1 else None
 

@@ -56,7 +56,7 @@ _KNOWN_REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What `up` takes in addition to the plan. ``timeout_s`` None: each node's own bound."""
+    """Options of `up` in addition to the plan. ``timeout_s`` None: each node's own bound."""
 
     name: str = DEFAULT_NAME
     timeout_s: float | None = None
@@ -138,7 +138,7 @@ class _Start:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Of this stack; a Compose that outlives us keeps it."""
+        """The lock of this stack; a Compose that outlives us keeps it."""
         with locked_stack(self.project, self.options.name, self.on_event) as self._lock:
             yield
 
@@ -210,7 +210,7 @@ class _Start:
         return self._make()
 
     def _complete(self, found: Sequence[Container]) -> Stack | None:
-        """This plan's complete stack; None: nothing of it ever ran, so it can be created from
+        """The plan's complete stack; None: nothing of it ever ran, so it can be created from
         scratch.
 
         Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one with missing nodes.

@@ -72,7 +72,7 @@ def _asked(server: Container) -> str:
 
 
 def _user_file(stack: StackNodes, old: Container) -> UserFile:
-    """What `CNF=` gave, read back: a stack keeps its name and hash only."""
+    """The file of `CNF=`, read back: a stack keeps its name and hash only."""
     text = stack.docker.ask("exec", old.id, "sh", "-c", "cat $(find /etc -name 99-user.cnf)")
     return UserFile(stack.inputs.cnf_name or "", text, stack.inputs.cnf_sha256 or "")
 
@@ -106,9 +106,7 @@ def _document(stack: StackNodes, plan: Plan, node: str) -> dict[str, Any]:
 
 
 def _secrets(stack: StackNodes, plan: Plan, node: str) -> Secrets:
-    """Those of the stack, read back from it; a certificate that a server signs itself is made
-    anew.
-    """
+    """The stack's secrets, read back from it; a self-signed certificate is made anew."""
     if plan.node(node).has_certificate("authority"):
         what = (
             f"{node} cannot be upgraded: its certificate is signed by an authority of the stack,"

@@ -35,9 +35,7 @@ NUMBERS = {
 JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 """Not with the zeros of ZEROFILL: that is a text for people. Source: RFC 8259, section 6."""
 QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
-"""What a field of CSV needs quotes for (RFC 4180), and an empty text, since an empty field is
-NULL.
-"""
+"""Characters for which a field of CSV needs quotes (RFC 4180); an empty field is NULL."""
 FLUSH_S = 0.05
 INTERRUPTED = 130
 

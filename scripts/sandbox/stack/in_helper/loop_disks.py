@@ -75,7 +75,7 @@ def run(words: list[str]) -> None:
 
 
 def name_of(project: str, name: str) -> bytes:
-    """What the kernel keeps beside the device; the project is never cut."""
+    """The name that the kernel keeps with the device; the project is never cut."""
     return f"{project}/{name}".encode()[:NAME_BYTES]
 
 

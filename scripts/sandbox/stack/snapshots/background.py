@@ -37,7 +37,7 @@ _KEEPING = "snapshots"
 keepers.
 """
 _NICE = 10
-"""Who uses the stack comes first, also where the engine's client and this process are concerned."""
+"""Niceness of the engine's client and of this process: users of the stack come first."""
 _KEEPER_ENDS_S = 300.0
 """Long enough for a snapshot and one first start of a server within its bounds."""
 

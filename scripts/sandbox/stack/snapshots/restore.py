@@ -22,7 +22,7 @@ class NotRestoredError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VolumeSource:
-    """Where one volume's files come from. ``position``: Galera's UUID:SEQNO, None for a server that
+    """The source of one volume's files. ``position``: Galera's UUID:SEQNO, None for a server that
     has none.
     """
 

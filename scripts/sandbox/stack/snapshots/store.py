@@ -23,9 +23,7 @@ from sandbox.stack.locks import cache_folder, claimed
 LABEL = "sandbox.snapshot"
 CAP_BYTES = 10 << 30
 BACKGROUND = ("--cpu-shares", "256")
-"""Of a container beside a stack that somebody uses: a quarter of the weight that each of its nodes
-has.
-"""
+"""Options of a container beside a stack in use: a quarter of a node's CPU weight."""
 
 _COPY = files(__package__).joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")
 
@@ -154,7 +152,7 @@ def discard(docker: Docker, key: str) -> bool:
 
 
 def count(docker: Docker, checkout: str | None) -> int:
-    """How many snapshots a checkout has (None: all), finished or not."""
+    """Number of snapshots of a checkout (None: of all), finished or not."""
     return sum(checkout in (None, owner) for _, owner in _volumes(docker).values())
 
 

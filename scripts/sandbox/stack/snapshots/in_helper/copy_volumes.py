@@ -73,7 +73,7 @@ def archive(name: str, level: int) -> None:
 
 
 def one_pass(names: list[str], level: int) -> None:
-    """Everything, while the servers run (0); what changed since, while they are paused (1)."""
+    """Pass 0: everything, while the servers run; pass 1: changes since, while they are paused."""
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda name: archive(name, level), names))
 
