@@ -273,27 +273,32 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
     topology = "single" if node.is_server else None
     if group and node.kind == "database":
         topology = group.topology
-    return {
+    facts: dict[str, Any] = {
         "term": node.term,
         "component": node.component.name,
         "service": node.service,
         "group": node.group_index,
-        **({"members": len(group.databases)} if group and node.kind == "database" else {}),
+    }
+    if group and node.kind == "database":
+        facts["members"] = len(group.databases)
+    facts |= {
         "family": group.family if group and node.is_server else None,
         "topology": topology,
         "origin": node.choice.origin,
         "key": node.choice.key,
         "series": node.series,
         "version": node.version,
-        **({"exact": node.choice.exact} if node.choice.exact else {}),
-        "ports": dict(node.ports),
-        **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
-        **({"rejoins": rejoins} if rejoins else {}),
-        **({"host_of": node.host_of} if node.host_of else {}),
+    }
+    if node.choice.exact:
+        facts["exact"] = node.choice.exact
+    facts["ports"] = dict(node.ports)
+    optional = {"admin_ports": node.admin_ports, "rejoins": rejoins, "host_of": node.host_of}
+    facts |= {name: value for name, value in optional.items() if value}
+    return facts | {
         "multiplexes": bool(node.options.get("multiplexes", False)),
-        "sql_client": node.component.spec.sql_client,
-        "timeout_s": node.component.spec.timeout_s,
-        "grace_s": node.component.spec.grace_s,
+        "sql_client": spec.sql_client,
+        "timeout_s": spec.timeout_s,
+        "grace_s": spec.grace_s,
         "ready": node.ready.via if node.ready else None,
         "expected": expected_answer(node.ready, node, context) if node.ready else None,
         "external": group.external if group else None,

@@ -190,14 +190,13 @@ def ask(
     }
     argv = script_argv("sandbox.stack.in_client", "sql")
     answered = stack.ask_session(client, argv, json.dumps(request), 2 * timeout_s + 30)
-    return {
-        name: QueryResult(
-            tuple(tuple(map(tuple, rows)) for rows in found["results"]),
-            found["error"],
-            found["error_code"],
-        )
-        for name, found in answer_of(answered, client, "sql").items()
-    }
+    answers = answer_of(answered, client, "sql")
+    return {name: _query_result(found) for name, found in answers.items()}
+
+
+def _query_result(found: Mapping[str, Any]) -> QueryResult:
+    results = tuple(tuple(map(tuple, rows)) for rows in found["results"])
+    return QueryResult(results, found["error"], found["error_code"])
 
 
 ANSWER = "\x1e"

@@ -45,15 +45,12 @@ class Entries:
 
     def choices(self) -> list[str]:
         """The valid values of ``VIA=`` for this stack."""
-        words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
-        clustered = any(_is_clustered(node) for node in self._nodes)
-        roles = [*_ROLES, *([MEMBERS] if clustered else [])]
-        return [
-            *(node.node for node in self._nodes),
-            *words,
-            *roles,
-            *(entry.node for entry in self.externals()),
-        ]
+        nodes = [node.node for node in self._nodes]
+        ports = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
+        roles = list(_ROLES)
+        if any(_is_clustered(node) for node in self._nodes):
+            roles.append(MEMBERS)
+        return [*nodes, *ports, *roles, *(entry.node for entry in self.externals())]
 
     def externals(self) -> list[EntryPoint]:
         """External servers."""

@@ -198,16 +198,12 @@ def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:
 
 def _containers(pending: Pending) -> tuple[Container, ...]:
     found = [_container(row) for row in _rows(pending)]
-    return tuple(
-        sorted(
-            found,
-            key=lambda each: (
-                each.project,
-                _PLACES.get(each.kind, len(_PLACES)),
-                natural_order(each.node),
-            ),
-        )
-    )
+    return tuple(sorted(found, key=_display_order))
+
+
+def _display_order(container: Container) -> tuple[Any, ...]:
+    place = _PLACES.get(container.kind, len(_PLACES))
+    return container.project, place, natural_order(container.node)
 
 
 def _rows(pending: Pending) -> list[dict[str, str]]:
@@ -257,9 +253,8 @@ def death(docker: Docker, container: Container) -> str:
         return "gone"
     code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
     memory = ", out of memory" if state.get("OOMKilled") else ""
-    return f"{state['Status']}{code}{memory}" + (
-        f": {state['Error']}" if state.get("Error") else ""
-    )
+    error = f": {state['Error']}" if state.get("Error") else ""
+    return f"{state['Status']}{code}{memory}{error}"
 
 
 def inspected(docker: Docker, container: str, template: str) -> Any:

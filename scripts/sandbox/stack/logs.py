@@ -40,14 +40,17 @@ def print_logs(stack: Stack, node: str | None, follow: bool, tail: int | None = 
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1
-    options = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
+    options = ["--follow"] if follow else []
+    if tail is not None:
+        options.append(f"--tail={tail}")
     streams = {
         each.node: stack.docker.stream("logs", "--timestamps", *options, each.id)
         for each in containers
     }
     logs_by_node = [_log_lines(node, stream) for node, stream in streams.items()]
+    lines = _as_they_come(logs_by_node) if follow else heapq.merge(*logs_by_node)
     try:
-        for _, name, text in _as_they_come(logs_by_node) if follow else heapq.merge(*logs_by_node):
+        for _, name, text in lines:
             print(f"{name} | {text}" if named else text, flush=True)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

@@ -181,10 +181,11 @@ class StackNodes:
             for setting, proof in node.about.get("proofs", {}).items():
                 key = f"{setting} on {node.node}"
                 expected[key] = (setting, node.node, proof["expect"])
-                where = node if proof["via"] == "self" else client
-                question = (
-                    f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
-                )
+                where: Container | None = node
+                question = f"proof-{setting}"
+                if proof["via"] != "self":
+                    where = client
+                    question = f"proof-{setting}-{node.node}"
                 if where is not None and where.running:
                     asked.append((key, where, question))
         answers = self._answers(asked, PROOF_LIMIT_S)
@@ -237,17 +238,16 @@ class StackNodes:
     def ask_session(
         self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0
     ) -> ExecResult:
-        # atomic.
-        session = self._sessions.setdefault(
-            (node, *argv), SqlSession(lambda: self.stream(node, argv))
-        )
+        new = SqlSession(lambda: self.stream(node, argv))
+        session = self._sessions.setdefault((node, *argv), new)  # atomic: threads ask at once
         return session.ask(line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
         return self.docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
 
     def _exec(self, node: str, argv: Sequence[str], interactive: bool) -> list[str]:
-        return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
+        options = ["-i"] if interactive else []
+        return ["exec", *options, self.container(node).id, *argv]
 
     def dead_nodes(self) -> dict[str, str]:
         stopped = [container for container in self.refreshed().members if not container.running]

@@ -98,11 +98,9 @@ def only_reads(statements: str | None) -> bool:
     """Whether this is one statement that certainly changes nothing; of what is typed or piped
     nothing is known yet.
     """
-    if (
-        not statements
-        or not _READS.fullmatch(statements)
-        or re.search(r"/\*|\binto\b", statements, re.IGNORECASE)
-    ):
+    if not statements or not _READS.fullmatch(statements):
+        return False
+    if re.search(r"/\*|\binto\b", statements, re.IGNORECASE):
         return False
     calls = {name.lower() for name in _CALL.findall(statements)}
     return calls <= _HARMLESS_CALLS
@@ -129,12 +127,8 @@ def sql(
     account = login(stack.members, entry, wanted.user)
     interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
-        on_event(
-            Note(
-                f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port}), as"
-                f" {account.user}"
-            )
-        )
+        where = f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port})"
+        on_event(Note(f"{where}, as {account.user}"))
     elif account.user != "root" and not wanted.user:
         on_event(Note(f"as {account.user}, through {entry.node}{_as_root(stack, entry)}"))
     _ask_password(account)
@@ -231,15 +225,14 @@ def _refuse_typed(options: SqlOptions) -> None:
 
 def _session(stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions) -> list[str]:
     """The client and the options that hold in a session on a terminal too."""
-    given = {
-        "--vertical": options.vertical,
-        "--skip-column-names": not options.names,
-        "--force": options.force,
-    }
-    return [
-        *client_argv(stack.client, entry, account),
-        *(name for name, is_given in given.items() if is_given),
-    ]
+    argv = client_argv(stack.client, entry, account)
+    if options.vertical:
+        argv.append("--vertical")
+    if not options.names:
+        argv.append("--skip-column-names")
+    if options.force:
+        argv.append("--force")
+    return argv
 
 
 def _run(
@@ -266,12 +259,11 @@ def _client(
     stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions, statements: bytes | None
 ) -> list[str]:
     """The client for statements, not for a terminal."""
-    binary = options.binary_mode or (statements is not None and needs_binary_mode(statements))
-    return [
-        *_session(stack, entry, account, options),
-        *_layout(options),
-        *(["--binary-mode"] if binary else []),
-    ]
+    argv = [*_session(stack, entry, account, options), *_layout(options)]
+    has_such_bytes = statements is not None and needs_binary_mode(statements)
+    if options.binary_mode or has_such_bytes:
+        argv.append("--binary-mode")
+    return argv
 
 
 def needs_binary_mode(content: bytes) -> bool:
@@ -286,12 +278,13 @@ def _layout(options: SqlOptions) -> list[str]:
     row by row.
     """
     layout = options.layout or ("table" if sys.stdout.isatty() else "tab")
+    is_table = layout == "table"
     if options.vertical:
-        return ["--unbuffered", "--quick", *(["--binary-as-hex"] if layout == "table" else [])]
-    return [
-        "--unbuffered",
-        *(["--table", "--binary-as-hex"] if layout == "table" else ["--batch", "--quick"]),
-    ]
+        vertical = ["--unbuffered", "--quick"]
+        return [*vertical, "--binary-as-hex"] if is_table else vertical
+    if is_table:
+        return ["--unbuffered", "--table", "--binary-as-hex"]
+    return ["--unbuffered", "--batch", "--quick"]
 
 
 def _typed(entry: EntryPoint, account: Login, options: SqlOptions, named: str) -> list[str]:

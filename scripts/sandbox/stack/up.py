@@ -195,12 +195,8 @@ class _Start:
             self.announce()
             self.found = True
             idle = [each.node for each in stack.members if not each.running]
-            self.on_event(
-                Note(
-                    f"the stack '{stack.name}' exists"
-                    + (f"; starting {', '.join(idle)}" if idle else "")
-                )
-            )
+            starting = f"; starting {', '.join(idle)}" if idle else ""
+            self.on_event(Note(f"the stack '{stack.name}' exists{starting}"))
             return start_idle(stack)
         check_resources(self.plan, read_info(self.info.output()))
         self.announce()
@@ -254,9 +250,9 @@ class _Start:
         ):
             return from_snapshot(found)
         base_directories = usable_base_directories(self.docker, options.base_directories())
-        return (
-            from_base_directories(self.plan, base_directories, uuid) if base_directories else None
-        )
+        if not base_directories:
+            return None
+        return from_base_directories(self.plan, base_directories, uuid)
 
     def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
         """Creates and starts the containers, on filled or on empty volumes."""
@@ -320,11 +316,11 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
         known = f"the requested profile is {plan.profile}"
     else:
         what = f"the stack '{stack.name}' has the same profile, but other inputs"
-        known = (
-            _input_differences(stack, plan)
-            or "a component, setting or image reference of the checkout has changed since"
-        )
-        known = "some of its servers were upgraded since" if stack.plan == UPGRADED else known
+        known = _input_differences(stack, plan)
+        if stack.plan == UPGRADED:
+            known = "some of its servers were upgraded since"
+        elif not known:
+            known = "a component, setting or image reference of the checkout has changed since"
     return SandboxError(
         what, known, f"try: make down{option}   (or the same command with another NAME)"
     )

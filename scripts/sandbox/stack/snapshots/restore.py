@@ -115,9 +115,9 @@ def usable_base_directories(docker: Docker, plans: Mapping[str, Plan]) -> Mappin
     keys = {node: plan_hash(plan) for node, plan in plans.items()}
     plan_of = {key: plans[node] for node, key in keys.items()}
     found = {key: each for key, plan in plan_of.items() if (each := usable(docker, plan, key))}
-    return (
-        {node: found[key] for node, key in keys.items()} if found.keys() == plan_of.keys() else {}
-    )
+    if found.keys() != plan_of.keys():
+        return {}
+    return {node: found[key] for node, key in keys.items()}
 
 
 def fill_volumes(
