@@ -17,7 +17,7 @@ from sandbox.profile.files import (
     started_as,
     supervised,
 )
-from sandbox.profile.library import deep_merge
+from sandbox.profile.library import Question, deep_merge
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render, render_text
@@ -110,34 +110,21 @@ def _service(
     restored: bool,
 ) -> dict[str, Any]:
     context = contexts[node.name]
-    where = f"compose/{node.component.name}"
     declared = node.component.services[node.service]
     for _, variant in node.applied:
         declared = deep_merge(declared, variant.service)
-    body = _escaped(render(declared, context, where))
-    own = node_files(plan, node, contexts, body.pop("configs", []), restored)
-    mounts = [_mount(file, node, each) for each in own]
+    body = _escaped(render(declared, context, f"compose/{node.component.name}"))
+    files = node_files(plan, node, contexts, body.pop("configs", []), restored)
+    mounts = [_mount(file, node, each) for each in files]
     volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
     volumes += _from_client(file, plan, node)
-    outside = node.kind == "client" and any(group.external for group in plan.groups)
-    # Only such a client can reach the outside.
-    networks = ["stack", "outside"] if outside else ["stack"]
-    service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
-    service |= {
-        "restart": "no",
-        "cpu_shares": CPU_SHARES,
-        "stop_grace_period": f"{node.component.spec.grace_s}s",
-    }
-    limits = {
-        "cpus": plan.request.cpus,
-        "cpuset": plan.request.cpuset,
-        "mem_limit": plan.request.memory,
-    }
-    service |= {name: value for name, value in limits.items() if value and node.is_server}
+    service = _basics(plan, node)
     service |= body
     service |= _started(node, context, service.get("entrypoint", []))
-    service |= {"configs": mounts} if mounts else {}
-    service |= {"volumes": volumes} if volumes else {}
+    if mounts:
+        service["configs"] = mounts
+    if volumes:
+        service["volumes"] = volumes
     if node.ready is not None and node.ready.via == "self":
         service.setdefault("healthcheck", _healthcheck(node))
     if labels:
@@ -149,6 +136,26 @@ def _service(
             **body.get("labels", {}),
         }
     return service
+
+
+def _basics(plan: Plan, node: Node) -> dict[str, Any]:
+    """The keys that every service has before those of its fragment, and a server's limits."""
+    networks = ["stack"]
+    if node.kind == "client" and any(group.external for group in plan.groups):
+        networks.append("outside")  # nothing else can reach the outside
+    basics: dict[str, Any] = {
+        "image": node.image,
+        "hostname": node.name,
+        "networks": networks,
+        "restart": "no",
+        "cpu_shares": CPU_SHARES,
+        "stop_grace_period": f"{node.component.spec.grace_s}s",
+    }
+    if node.is_server:
+        request = plan.request
+        limits = {"cpus": request.cpus, "cpuset": request.cpuset, "mem_limit": request.memory}
+        basics |= {name: value for name, value in limits.items() if value}
+    return basics
 
 
 def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
@@ -302,16 +309,14 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "ready": node.ready.via if node.ready else None,
         "expected": expected_answer(node.ready, node, context) if node.ready else None,
         "external": group.external if group else None,
-        "externals": {
-            str(each.index): each.external
-            for each in plan.groups
-            if each.external and node.kind == "client"
-        },
-        "proofs": {
-            name: {
-                "via": variant.proof.via,
-                "expect": expected_answer(variant.proof, node, context),
-            }
-            for name, variant in node.applied
-        },
+        "externals": _externals(plan) if node.kind == "client" else {},
+        "proofs": {name: _proof(variant.proof, node, context) for name, variant in node.applied},
     }
+
+
+def _externals(plan: Plan) -> dict[str, str]:
+    return {str(each.index): each.external for each in plan.groups if each.external}
+
+
+def _proof(question: Question, node: Node, context: Mapping[str, Any]) -> dict[str, str | None]:
+    return {"via": question.via, "expect": expected_answer(question, node, context)}
