@@ -262,7 +262,9 @@ def entry_words(plan: Plan) -> frozenset[str]:
     """
     nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
     externals = [f"external{group.index}" for group in plan.groups if group.external]
-    words = {*externals, "writer", *(["external"] if externals else [])}
+    words = {*externals, "writer"}
+    if externals:
+        words.add("external")
     if len(plan.databases) > 1:
         words.add("reader")
     if any(group.every_member_writes for group in plan.groups):

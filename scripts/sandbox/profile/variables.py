@@ -47,9 +47,9 @@ def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str
 def _needed_by_proxies(node: Node, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The variables that the proxies and managers of its group need on a server."""
     group = context["group"]
-    return (
-        [need.variables for _, need in needed_of_servers(group)] if group and node.is_server else []
-    )
+    if group is None or not node.is_server:
+        return []
+    return [need.variables for _, need in needed_of_servers(group)]
 
 
 def needed_of_servers(group: Group) -> list[tuple[str, Servers]]:
@@ -123,12 +123,12 @@ def names_in(help_text: str) -> Names:
     """The options and, below the ruled line, the variables that ``mysqld --verbose --help`` lists;
     dashes as ``_``.
     """
-    options = _OPTION.findall(help_text)
+    names = _OPTION.findall(help_text)
     ruled = _TABLE.search(help_text)
-    below = help_text[ruled.end() :].strip("\n").partition("\n\n")[0].splitlines() if ruled else []
-    return frozenset(
-        canonical(name) for name in [*options, *(line.split()[0] for line in below if line.strip())]
-    )
+    if ruled:
+        table = help_text[ruled.end() :].strip("\n").partition("\n\n")[0]
+        names += [line.split()[0] for line in table.splitlines() if line.strip()]
+    return frozenset(canonical(name) for name in names)
 
 
 class UnknownVariableError(SandboxError):
@@ -166,11 +166,9 @@ def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
 
 def _server_groups(node: Node) -> tuple[str, ...]:
     """The groups of an option file that every server of its family reads."""
-    return (
-        "mysqld",
-        "server",
-        *(("mariadb", "mariadbd") if node.component.spec.family == "mariadb" else ()),
-    )
+    if node.component.spec.family == "mariadb":
+        return ("mysqld", "server", "mariadb", "mariadbd")
+    return ("mysqld", "server")
 
 
 def names_in_file(content: str) -> dict[str, list[str]]:
