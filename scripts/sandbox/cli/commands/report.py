@@ -1,4 +1,4 @@
-"""report: a result as an HTML page, a Markdown summary, and its charts as images."""
+"""report: a result as an HTML page, a Markdown summary, JSON data, and its charts as images."""
 
 from typing import Annotated
 
@@ -6,8 +6,8 @@ import typer
 
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result
-from sandbox.cli.common.options import chosen, either, place
-from sandbox.cli.common.reports import write_report
+from sandbox.cli.common.options import Json, chosen, either, place
+from sandbox.cli.common.reports import show_report
 from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
 
@@ -24,8 +24,8 @@ def command(
     charts: Annotated[
         bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Write report.html and summary.md of a result."""
     found = find_result(either(which, result, "RESULT"), RESULTS, "report")
-    for path in write_report(found, charts):
-        print(path)
+    show_report(found, charts, json)

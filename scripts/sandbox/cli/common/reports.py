@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.cli.common.find_result import read_manifest, unreadable
+from sandbox.cli.common.options import show
 from sandbox.cli.registry import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.files import write_atomically
@@ -30,24 +31,31 @@ from sandbox.report.charts.svg import picture
 from sandbox.report.charts.trial import single_trial_figures, trial_figures
 from sandbox.report.document import Document, charts_of, with_lines
 from sandbox.report.matrix import matrix_document
-from sandbox.report.render import html, markdown
+from sandbox.report.render import html, json, markdown
 from sandbox.report.trial import trial_document
 from sandbox.report.trial_cells import of_trials, worst_trials
 
 
-def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
-    """Writes ``report.html``, ``summary.md`` and, if asked for, ``charts/``; returns their paths.
+def show_report(result: ResultFolder, charts: bool, as_json: bool) -> None:
+    """Writes the report of a result, and prints which files it has; as JSON data also everything
+    that is in them.
+    """
+    document = document_of(result)
+    written = [str(path) for path in write_document(result, document, charts)]
+    show(as_json, {**json.data(with_lines(document, as_typed)), "files": written}, written)
+
+
+def document_of(result: ResultFolder) -> Document:
+    """What is said about a result, whatever its kind.
 
     Raises SandboxError: exit 2 for a manifest or a record that cannot be read, exit 4 if no run is
     usable.
     """
     manifest, runs = read_manifest(result), read_runs(result)
     if manifest.matrix is None:
-        document = _document_of_run(result, manifest, runs)
-    else:
-        judged = judge(result, manifest.matrix, runs)
-        document = document_of_matrix(result, manifest, manifest.matrix, runs, judged)
-    return write_document(result, document, charts)
+        return _document_of_run(result, manifest, runs)
+    judged = judge(result, manifest.matrix, runs)
+    return document_of_matrix(result, manifest, manifest.matrix, runs, judged)
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
