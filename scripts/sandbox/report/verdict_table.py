@@ -10,7 +10,7 @@ from sandbox.judge.changes import Shift
 from sandbox.judge.compare import Judged, Noise, Verdict
 from sandbox.judge.open_trials import CensoredVerdict
 from sandbox.judge.rank_tests import hodges_lehmann
-from sandbox.judge.verdict import Effect, Judgement
+from sandbox.judge.verdict import Effect, Judgement, margin_of
 from sandbox.record.manifest import MatrixPart, marked_blocks
 from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.record.record import Record
@@ -21,6 +21,7 @@ from sandbox.report.censored_text import (
     censored_figures,
     log_rank_text,
 )
+from sandbox.report.document import Document, Medium, Said, Section, Table, TableCell
 from sandbox.report.expected import expected_data, expected_notes
 from sandbox.report.text import figure, levels_text, make_command, p_text, shown, varied
 from sandbox.report.trial_cells import of_trials
@@ -28,6 +29,9 @@ from sandbox.report.trial_tables import trial_notes
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
+_CALIBRATED = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
+_EXAMPLES = (6, 8, 16)
+"""Numbers of blocks for which a calibration shows the margin."""
 _MOST_CELLS = 4
 """That lost runs, named in one line."""
 
@@ -416,3 +420,31 @@ def judgement_data(judgement: Judgement | None, units: Units) -> dict[str, Any]:
         "detectable": display(effect.detectable) if math.isfinite(effect.detectable) else None,
         "blocks_needed" if units is BLOCKS else "runs_needed": judgement.blocks_needed,
     }
+
+
+def calibration_document(kind: str, pairs: int, sds: Mapping[str, float]) -> Document:
+    """The noise that a calibration found: by metric the sd of one pair, and from which difference
+    on one counts.
+    """
+    names = [name for name in _CALIBRATED if name in sds and METRICS[name].scale == "ratio"]
+    margins = [f"margin, n = {blocks}" for blocks in _EXAMPLES]
+    table = Table.of(
+        ("metric", "sd of one pair", *margins),
+        [_noise_row(name, sds[name]) for name in names],
+        title=f"{kind}, {pairs} pairs",
+        note="margin: from which difference on one counts with n blocks",
+        numbers=1 + len(margins),
+    )
+    return Document(Said("Noise of this host", Medium.PAPER), [Section([table])])
+
+
+def _noise_row(name: str, sd: float) -> list[str | TableCell]:
+    metric = METRICS[name]
+    margins = [metric.shown(margin_of(metric, sd, blocks)) for blocks in _EXAMPLES]
+    cells = [TableCell(f"{margin:.1%}", margin) for margin in margins]
+    return [name, TableCell(f"{sd:.3f}", sd), *cells]
+
+
+def calibration_data(kind: str, pairs: int, sds: Mapping[str, float], file: str) -> dict[str, Any]:
+    """The same as JSON data. ``file``: where it is kept."""
+    return {"kind": kind, "pairs": pairs, "sd": dict(sds), "file": file}

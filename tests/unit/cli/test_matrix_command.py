@@ -154,12 +154,12 @@ def test_the_plan_is_shown_before_it_starts(
     lines = caught.err.splitlines()
     assert caught.out == "", "what is printed there is the result"
     assert lines[:2] == ["Durable commits", "What do they cost?"]
-    assert "    variant2  mysql+durable" in lines and "left out: threads 1" in lines
+    assert "  variant2  mysql+durable" in lines and "  left out: threads 1" in lines
     assert [
         line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")
     ] == [["variant2", "runs"]]
     assert any("2 cells and the canary, 8 blocks: 24 runs of 1 + 5 s" in line for line in lines)
-    assert "2 comparisons at once: a single difference among them needs 7 blocks" in lines
+    assert "  2 comparisons at once: a single difference among them needs 7 blocks" in lines
     assert max(map(len, lines)) <= 100
 
 

@@ -9,8 +9,9 @@ from sandbox.profile.images import Availability
 from sandbox.profile.plan import Plan, PlanRequest, memory_mb
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
-from sandbox.report.plan import plan_document, profile_lines
+from sandbox.report.plan import plan_document
 from sandbox.report.render import terminal
+from sandbox.report.terms import terms_document
 
 
 def planned(profile: str, **request: str) -> Plan:
@@ -92,6 +93,6 @@ def test_a_replica_older_than_its_source_is_noted() -> None:
 
 
 def test_the_list_of_terms_fits_and_no_name_touches_its_text() -> None:
-    lines = profile_lines(load_library())
+    lines = terminal.lines(terms_document(load_library()))
     assert max(map(len, lines)) <= 100 and not any("…" in line for line in lines[1:])
     assert any(line.startswith("  doublewrite-detect-only  the ") for line in lines)

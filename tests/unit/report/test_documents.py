@@ -18,12 +18,14 @@ from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, FactList, Medium, Notes, Said, Table, shown_in
 from sandbox.report.history import history_document
 from sandbox.report.matrix import matrix_document
-from sandbox.report.plan import plan_document
+from sandbox.report.plan import matrix_plan_document, plan_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.render import json as json_data
 from sandbox.report.smoke import smoke_document
+from sandbox.report.terms import terms_document
 from sandbox.report.text import WIDTH
 from sandbox.report.trial import trial_document
+from sandbox.report.verdict_table import calibration_document
 from unit.record.samples import sample_record
 from unit.report.made_up import made_up, said_of
 from unit.report.made_up_trials import SEEN_MS, trial_record, trial_side
@@ -31,6 +33,7 @@ from unit.report.made_up_trials import judged as judged_trials
 from unit.report.made_up_trials import part as trial_part
 from unit.report.made_up_trials import records as trial_records
 from unit.report.test_comparison import a_side, compared_sides, history
+from unit.report.test_matrix_plan import resolved_and_expected, selection
 from unit.report.test_smoke import SAMPLES
 
 
@@ -80,7 +83,22 @@ def of_smoke() -> Document:
     return smoke_document(SAMPLES["worse"])
 
 
+def of_matrix_plan() -> Document:
+    return matrix_plan_document(*resolved_and_expected(selection("threads=1,16")))
+
+
+def of_calibration() -> Document:
+    return calibration_document("2 cores, oltp, 5 s", 24, {"tps": 0.04, "latency_p95_ms": 0.06})
+
+
+def of_terms() -> Document:
+    return terms_document(load_library())
+
+
 KINDS = {
+    "plan of a matrix": of_matrix_plan,
+    "calibration": of_calibration,
+    "terms": of_terms,
     "matrix": of_matrix,
     "matrix of trials": of_failover,
     "smoke": of_smoke,
@@ -92,6 +110,9 @@ KINDS = {
     "history": of_history,
 }
 ASKED = {
+    "plan of a matrix": ["[off], on", "variant2", "40 runs of 2 + 10 s", "left out: threads 64"],
+    "calibration": ["0.040", "24 pairs", "6.6%"],
+    "terms": ["pxc3@8.4+proxysql+threadpool", "adjustable-clock", "also percona"],
     "matrix": [
         "commits durable is worse at",
         "adj. p",

@@ -10,7 +10,8 @@ import pytest
 from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix
 from sandbox.matrix.selection import Selection, select
-from sandbox.report.matrix_plan import plan_data, plan_lines
+from sandbox.report.plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.render import terminal
 from unit.matrix.resolved import resolved
 
 
@@ -36,10 +37,15 @@ def resolved_and_expected(
     )
 
 
+def plan_lines(known: ResolvedMatrix, expected: Estimate) -> list[str]:
+    """What PLAN=1 prints."""
+    return terminal.lines(matrix_plan_document(known, expected))
+
+
 def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> None:
     text = "\n".join(plan_lines(*resolved_and_expected(selection())))
-    assert "  rewriter: [off], on\n    a separate stack for each" in text
-    assert "  threads: 1, 16, 64\n    on the same stack" in text
+    assert "  rewriter  [off], on   (a separate stack for each)" in text
+    assert "  threads   1, 16, 64   (on the same stack)" in text
     assert (
         "6 cells and the canary, 8 blocks: 56 runs of 2 + 10 s at depth slices, about 12 min"
         in text
@@ -75,7 +81,7 @@ def test_long_questions_and_long_lists_of_what_is_left_out_are_wrapped() -> None
     )
     lines = plan_lines(*resolved_and_expected(changed))
     assert max(map(len, lines)) <= 100
-    assert "left out: threads 0, 1, 2," in "\n".join(lines) and lines[-1].endswith(" 98, 99")
+    assert "  left out: threads 0, 1, 2," in "\n".join(lines) and lines[-1].endswith(" 98, 99")
 
 
 def test_too_few_blocks_are_warned_of() -> None:
@@ -89,13 +95,15 @@ def test_what_cannot_run_or_was_left_out_is_reported() -> None:
     skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (1, 16)}
     made = selection("threads=1,16")
     lines = plan_lines(*resolved_and_expected(made, skipped=skipped))
-    assert lines[lines.index("    variant2  mysql+rewriter") + 1] == "          skipped: no image"
+    assert lines[lines.index("  variant2   mysql+rewriter") + 1] == "    skipped  no image"
     assert [line.split()[2] for line in lines if "rewriter-on" in line] == ["skipped"] * 2
-    assert any(line.startswith("0 comparisons at once") for line in lines), (
+    assert any(line.startswith("  0 comparisons at once") for line in lines), (
         "nothing is left to compare"
     )
-    assert "left out: threads 64" in lines
-    data = json.loads(json.dumps(plan_data(*resolved_and_expected(made, 8, 61.4, skipped=skipped))))
+    assert "  left out: threads 64" in lines
+    data = json.loads(
+        json.dumps(matrix_plan_data(*resolved_and_expected(made, 8, 61.4, skipped=skipped)))
+    )
     assert (
         data["skipped"] == skipped
         and data["predicted_s"] == 61
@@ -115,5 +123,5 @@ def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> N
         " scratch)" in text
     )
     assert "about 2 min remaining" in text
-    data = plan_data(*known)
+    data = matrix_plan_data(*known)
     assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)

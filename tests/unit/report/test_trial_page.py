@@ -19,7 +19,7 @@ from sandbox.report.matrix import matrix_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.trial import single_trial_answer, trial_document
 from sandbox.report.trial_tables import trial_tables
-from unit.report.made_up import said_of, tables_of
+from unit.report.made_up import said_of, tables_of, write_report
 from unit.report.made_up_trials import (
     COMMAND,
     SEEN_MS,
@@ -52,7 +52,6 @@ SHOWN = {
 }
 """Row of a trial that lost two writes → its text."""
 SINGLE = ["/x/sandbox", "trial", "--fault", "server-crash"]
-from unit.report.made_up import write_report
 
 
 @pytest.fixture(autouse=True)

@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.options import Json, Profile, chosen, need_profile, show
+from sandbox.cli.common.options import Json, Profile, chosen, need_profile
 from sandbox.cli.common.run_matrix import run_resolved
+from sandbox.cli.common.showing import show_document
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode
 from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.calibrate import a_against_a, calibrated
 from sandbox.matrix.resolve import need_baseline, resolve
 from sandbox.matrix.selection import Selection
-from sandbox.report.noise_view import noise_data, noise_lines
+from sandbox.report.verdict_table import calibration_data, calibration_document
 
 ABOUT = About(group="measure", after="smoke", recorded=True)
 
@@ -26,8 +27,8 @@ def run(selection: Selection, as_json: bool) -> int:
     resolved = resolve(selection)
     need_baseline(resolved)
     noise = calibrated(run_resolved(resolved))
-    data = noise_data(noise.kind, noise.pairs, noise.sds, noise.file)
-    show(as_json, data, noise_lines(noise.kind, noise.pairs, noise.sds))
+    data = calibration_data(noise.kind, noise.pairs, noise.sds, noise.file)
+    show_document(as_json, data, calibration_document(noise.kind, noise.pairs, noise.sds))
     if not as_json:
         print(f"saved in {noise.file}", file=sys.stderr)
     return int(ExitCode.OK)

@@ -4,7 +4,6 @@ import sys
 from functools import partial
 
 from sandbox.cli.common.matrix_line import MatrixLine
-from sandbox.cli.common.options import show
 from sandbox.cli.common.showing import show_document
 from sandbox.core.errors import ExitCode
 from sandbox.core.paths import RESULTS
@@ -15,7 +14,8 @@ from sandbox.matrix.resolved import Estimate, ResolvedMatrix
 from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, part_of
 from sandbox.matrix.runner import start
 from sandbox.record.store import ResultFolder
-from sandbox.report.matrix_plan import plan_data, plan_lines
+from sandbox.report.plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.render import terminal
 from sandbox.report.text import duration
 from sandbox.stack.engine import Docker
 
@@ -23,7 +23,8 @@ from sandbox.stack.engine import Docker
 def show_plan(resolved: ResolvedMatrix, as_json: bool) -> int:
     """Prints what a matrix would do; returns the exit code."""
     expected = _estimate(resolved)
-    show(as_json, plan_data(resolved, expected), plan_lines(resolved, expected))
+    data = matrix_plan_data(resolved, expected)
+    show_document(as_json, data, matrix_plan_document(resolved, expected))
     return int(ExitCode.OK)
 
 
@@ -49,7 +50,8 @@ def run_resolved(resolved: ResolvedMatrix, show_whole_plan: bool = False) -> Res
     expected = _estimate(resolved)
     with MatrixLine("matrix") as line:
         if show_whole_plan:
-            print("\n".join(plan_lines(resolved, expected)), file=sys.stderr, flush=True)
+            whole = terminal.text(matrix_plan_document(resolved, expected))
+            print(whole, end="", file=sys.stderr, flush=True)
         else:
             line.line(_in_one_line(resolved, expected))
         return start(resolved, RESULTS, line, line.line, line.progress)

@@ -78,13 +78,18 @@ class _Writer:
         return [*above, last.removesuffix(status.text) + self._painted(status.text, status.look)]
 
     def section(self, section: Section) -> list[list[str]]:
-        """A block of lines for each part; the facts of a section share their columns."""
+        """A block of lines for each part; under a heading they are indented."""
+        if not section.heading:
+            return self._parts(section)
+        narrower = replace(self, width=self.width - len(_INDENT))
+        blocks = [[f"{_INDENT}{line}" for line in block] for block in narrower._parts(section)]
+        return [[section.heading, *blocks[0]], *blocks[1:]]
+
+    def _parts(self, section: Section) -> list[list[str]]:
+        """Of all its facts the names have one width."""
         facts = [fact for part in section.parts if isinstance(part, FactList) for fact in part.rows]
         names = max((len(fact.name) for fact in facts), default=0)
-        blocks = [[section.heading]] if section.heading else []
-        for part in section.parts:
-            blocks += self._part(part, names)
-        return blocks
+        return [block for part in section.parts for block in self._part(part, names)]
 
     def _paragraph(self, said: Said, indent: str = "") -> list[str]:
         """Wrapped text in its colour."""
