@@ -1,6 +1,6 @@
 """Runs in a copy with two metrics more: measures both, and saves results judged by them.
 
-Prints as JSON what they were measured as, and what a matrix and a trial print at their end.
+Prints as JSON what they were measured as, and what a bench, a matrix and a trial print at their end.
 """
 
 import json
@@ -17,6 +17,7 @@ from sandbox.judge.open_trials import by_log_rank
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
+from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import terminal
 from sandbox.report.trial import trial_document
@@ -120,6 +121,7 @@ def main(results: Path) -> None:
             {
                 OF_A_LOAD: getattr(bench.metrics, OF_A_LOAD),
                 OF_A_TRIAL: getattr(trial.metrics, OF_A_TRIAL),
+                "bench": "\n".join(terminal.lines(bench_document(RunData(bench)))),
                 "matrix": printed(*of_loads),
                 "trials": printed(*of_trials),
                 "trial": "\n".join(terminal.lines(trial_document(RunData(trial)))),

@@ -178,6 +178,13 @@ def test_a_matrix_judges_each(copy: Copy) -> None:
     assert "| rewriter on | +50.0% |" in summary.partition("### queries_per_tx")[2]
 
 
+def test_a_bench_shows_it(copy: Copy) -> None:
+    """Only what it has: it is no trial."""
+    row = rf"^statements per transaction +{copy.statements:,} statements$"
+    assert re.search(row, copy.measured["bench"], re.MULTILINE)
+    assert "healed after" not in copy.measured["bench"]
+
+
 def test_a_trial_and_the_tables_of_trials_show_it(copy: Copy) -> None:
     assert re.search(r"^healed after +6,000 ms$", copy.measured["trial"], re.MULTILINE)
     summary = (copy.path(TRIALS) / "summary.md").read_text()

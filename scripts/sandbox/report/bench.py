@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.filesize import decimal
 
-from sandbox.record.metrics import PROCESSOR_TIME
+from sandbox.record.metrics import METRICS, PROCESSOR_TIME, in_group
 from sandbox.record.record import Metrics, NodeRecord, Record
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
@@ -16,6 +16,22 @@ ONE_RUN = (
     "One run has no interval: its seconds are not replicates, and a comparison needs blocks of"
     " runs."
 )
+
+_TOGETHER = {
+    "tps",
+    "tps_sd_1s",
+    "qps",
+    "reads_per_s",
+    "writes_per_s",
+    *in_group("latency"),
+    "catch_up_s",
+    "catch_up_tps",
+    "conflicts",
+    "errors",
+    "reconnects",
+    *PROCESSOR_TIME,
+}
+"""Metrics that share a row, or stand with what explains them; each other one has its own row."""
 
 
 def bench_document(
@@ -37,6 +53,8 @@ def bench_title(record: Record) -> str:
 def bench_facts(record: Record) -> Iterator[Fact]:
     """Every figure with its known spread, also by kind of transaction where there are several; then
     the checks.
+
+    A figure of which nothing else is said needs no more than its row in the table of metrics.
     """
     metrics = record.metrics
     yield Fact("load", _load(record))
@@ -52,6 +70,7 @@ def bench_facts(record: Record) -> Iterator[Fact]:
     yield Fact("conflicts", _conflicts(metrics), metrics.conflicts)
     yield Fact("errors", _counts(metrics.errors, metrics.errors_by_code), metrics.errors)
     yield Fact("reconnects", _figure(metrics.reconnects), metrics.reconnects)
+    yield from _others(metrics)
     yield from _processor_time(record)
     yield Fact("answered by", _answered(record))
     yield Fact("machine", _machine(record))
@@ -70,6 +89,15 @@ def _kinds(metrics: Metrics) -> Iterator[Fact]:
             f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}",
             kind.tps,
         )
+
+
+def _others(metrics: Metrics) -> Iterator[Fact]:
+    """Each other figure that the load has, as the table of metrics names it."""
+    for name, metric in METRICS.items():
+        value = getattr(metrics, name)
+        if value is not None and name not in _TOGETHER and "trial" not in metric.produced_by:
+            unit = "" if metric.unit == "1/run" else f" {metric.unit}"
+            yield Fact(metric.title, f"{value:,}{unit}", value)
 
 
 def _load(record: Record) -> str:
@@ -121,10 +149,11 @@ def _catch_up(metrics: Metrics) -> str:
 def _latency(metrics: Metrics) -> str:
     if metrics.latency_avg_ms is None:
         return UNKNOWN
-    names = ("avg", "p50", "p95", "p99", "max")
-    return ", ".join(
-        f"{name} {_figure(getattr(metrics, f'latency_{name}_ms'))}" for name in names
-    ) + _known_to(metrics)
+    known = []
+    for name in in_group("latency"):
+        title = METRICS[name].title.removeprefix("latency ")
+        known.append(f"{title} {_figure(getattr(metrics, name))}")
+    return ", ".join(known) + _known_to(metrics)
 
 
 def _known_to(metrics: Metrics) -> str:
