@@ -100,8 +100,8 @@ class Layout:
         return place.x + 0.55 * (place.variant - (len(self.variants) - 1) / 2) / len(self.variants)
 
     def label(self, place: Place) -> str:
-        """Variant and place, for a tooltip."""
-        return f"{self.variants[place.variant]}, {place.where}"
+        """Variant and place, for a tooltip; the variant alone where nothing else is varied."""
+        return ", ".join(filter(None, (self.variants[place.variant], place.where)))
 
     def panel(
         self, title: str, marks: Sequence[Mark], unit: str,

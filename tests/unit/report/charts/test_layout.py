@@ -87,3 +87,11 @@ def test_long_runs_are_thinned_to_means() -> None:
 
 def test_a_median_is_of_what_runs_have() -> None:
     assert median_line([[1.0, None, 5.0], [3.0, None]], 0).points == [(1.0, 2.0), None, (3.0, 5.0)]
+
+
+def test_the_tooltip_of_a_matrix_with_one_varied_factor_names_the_variant_alone() -> None:
+    layout = layout_of(matrix({"rewriter": ["off", "on"]}, {"rewriter": "off"}))
+    assert [layout.label(each) for each in layout.places.values()] == [
+        "rewriter off",
+        "rewriter on",
+    ]
