@@ -1,6 +1,7 @@
 """Runs in a copy with two metrics more: measures both, and saves results judged by them.
 
-Prints as JSON what they were measured as, and what a bench, a matrix and a trial print at their end.
+Prints as JSON what they were measured as, and what a bench, a matrix and a trial print at their
+end.
 """
 
 import json

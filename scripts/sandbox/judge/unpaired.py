@@ -29,7 +29,11 @@ from sandbox.record.manifest import Manifest
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Environment, Inputs, Record
 
-BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
+PRIMARY = {
+    "bench": ("tps", "latency_p95_ms", "server_cpu_ms_per_tx"),
+    "trial": ("rto_ms",),
+}
+"""Kind of a single run → its primary metrics."""
 _HOST = tuple(
     name
     for name in Environment.model_fields
@@ -81,7 +85,7 @@ class ResultSide:
             return self.manifest.matrix.metrics
         return [
             name
-            for name in BENCH_METRICS
+            for name in PRIMARY[self.manifest.kind]
             if any(getattr(each.metrics, name) is not None for each in self.records)
         ]
 

@@ -4,8 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sandbox.judge.changes import Shift
-from sandbox.judge.compare import unsteady_cells
+from sandbox.judge.compare import lasted, unsteady_cells
+from sandbox.judge.survival import Lasted
 from sandbox.judge.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
+from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
+from sandbox.record.metrics import METRICS
 from sandbox.report.censored_text import bounds_data, bounds_text
 from sandbox.report.document import (
     Column,
@@ -39,6 +42,11 @@ _UNPAIRED = (
     " difference too, and no interval accounts for it. Where it matters, run both as variants of"
     " one matrix."
 )
+_SINGLE_TRIALS = (
+    "One trial a side is no comparison: recovery time varies between trials, so nothing here is"
+    f" better or worse. A verdict needs {FEWEST_BLOCKS} trials of each, and {FEWEST_TRIALS} are"
+    " good: run both as variants of one matrix."
+)
 _OPEN_TRIALS = (
     "open: trials of A+B that were still open at their end; the effect is a bound that holds"
     " however long they would have lasted"
@@ -48,17 +56,48 @@ _OPEN_TRIALS = (
 def comparison_document(
     first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences
 ) -> Document:
-    """Both results, what else differs, one table per metric, notes."""
+    """Both results, what else differs, one table per metric, notes. Of single trials the figures
+    beside each other, without a verdict.
+    """
     sides = FactList([_side_fact("A", first), _side_fact("B", second)])
     metrics = dict.fromkeys(verdict.metric for verdict in compared.verdicts)
     parts: list[Part] = [
         sides,
         Said(_UNPAIRED),
         _differences(differences),
-        *(_table(metric, compared) for metric in metrics),
-        Notes.of([*_notes(compared), *_unsteady_notes(first, second)]),
     ]
+    if first.manifest.kind == "trial":
+        parts += [_side_by_side(first, second), Said(_SINGLE_TRIALS)]
+    else:
+        parts += [_table(metric, compared) for metric in metrics]
+        parts.append(Notes.of([*_notes(compared), *_unsteady_notes(first, second)]))
     return Document(Said(f"{second.name} against {first.name}", Medium.PAPER), [Section(parts)])
+
+
+def _side_by_side(first: ResultSide, second: ResultSide) -> Table:
+    """Every figure that either of two single trials has."""
+    rows: list[list[str | TableCell]] = []
+    for name, figures in _trial_figures(first, second).items():
+        metric = METRICS[name]
+        unit = "" if metric.unit == "1/run" else f", {metric.unit}"
+        cells = [
+            TableCell("") if each is None else TableCell(value_text(*each), each[0])
+            for each in figures
+        ]
+        rows.append([f"{metric.title}{unit}", *cells])
+    return Table.of(("figure", "A", "B"), rows, "One trial each", numbers=2)
+
+
+def _trial_figures(
+    first: ResultSide, second: ResultSide
+) -> dict[str, tuple[Lasted | None, Lasted | None]]:
+    """By metric the figure of A and that of B, and whether each is only a lower bound."""
+    found = {}
+    for name, metric in METRICS.items():
+        ours, theirs = (lasted(side.records[-1], name) for side in (first, second))
+        if "trial" in metric.produced_by and (ours or theirs):
+            found[name] = (ours, theirs)
+    return found
 
 
 def _side_fact(name: str, side: ResultSide) -> Fact:
@@ -119,7 +158,7 @@ def unpaired_data(
     first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences
 ) -> dict[str, Any]:
     """The same as JSON data; effects as shares of A for ratios, else in the metric's unit."""
-    return {
+    data = {
         "paired": False,
         "a": _side_data(first),
         "b": _side_data(second),
@@ -134,6 +173,15 @@ def unpaired_data(
             side: [dict(levels) for levels in cells] for side, cells in compared.only.items()
         },
     }
+    if first.manifest.kind != "trial":
+        return data
+    figures = {}
+    for name, pair in _trial_figures(first, second).items():
+        values = dict(zip("ab", pair, strict=True))
+        figures[name] = {
+            side: each and {"value": each[0], "at_least": each[1]} for side, each in values.items()
+        }
+    return {**data, "figures": figures}
 
 
 def _side_data(side: ResultSide) -> dict[str, Any]:

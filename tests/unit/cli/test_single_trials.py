@@ -5,6 +5,7 @@ bench.
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,10 +87,11 @@ def test_an_old_trial_is_found_listed_and_reported(
 
 @pytest.mark.usefixtures("old", "new")
 def test_old_and_new_trials_have_one_history(tmp_path: Path, capsys: Printed) -> None:
-    history(metric="rto_ms", as_json=True, results=tmp_path)
+    history(as_json=True, results=tmp_path)
     shown = json.loads(capsys.readouterr().out)
     assert shown["subject"].startswith("trial of galera3+haproxy: ")
     (series,) = shown["series"]
+    assert series["metric"] == "rto_ms", "what a trial is about, unless another is asked for"
     assert [point["value"] for point in series["points"]] == pytest.approx([2_500.0, 4_000.0])
 
 
@@ -117,5 +119,19 @@ def test_a_trial_is_compared_with_a_trial_alone(
     with pytest.raises(SandboxError, match="a bench and a trial cannot be compared") as refused:
         compare(old.path.name, bench.path.name, results=tmp_path)
     assert "A is a trial, B a bench" in refused.value.known
-    with pytest.raises(SandboxError, match="no primary metric in common"):
-        compare(old.path.name, new.path.name, results=tmp_path)
+
+
+def test_two_single_trials_stand_side_by_side_without_a_verdict(
+    tmp_path: Path, old: ResultFolder, new: ResultFolder, capsys: Printed
+) -> None:
+    assert compare(old.path.name, new.path.name, results=tmp_path) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^ +RTO, ms +2500 +4000$", text, re.MULTILINE)
+    assert "One trial a side is no comparison" in text and "too noisy" not in text
+    assert compare(old.path.name, new.path.name, gate=True, as_json=True, results=tmp_path) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert data["figures"]["rto_ms"] == {
+        "a": {"value": 2_500.0, "at_least": False},
+        "b": {"value": 4_000.0, "at_least": False},
+    }
+    assert {each["verdict"] for each in data["verdicts"]} == {"too noisy"}

@@ -12,7 +12,7 @@ from sandbox.judge.changes import Shift
 from sandbox.judge.compare import Observation
 from sandbox.judge.rank_tests import rank_sum_p
 from sandbox.judge.unpaired import (
-    BENCH_METRICS,
+    PRIMARY,
     ResultSide,
     Unpaired,
     UnpairedVerdict,
@@ -210,7 +210,7 @@ def test_a_skipped_cell_is_not_there() -> None:
 
 def test_two_benches_show_too_little_and_say_so() -> None:
     compared = compare_results(side({"bench": [1000.0]}), side({"bench": [500.0]}), NOTHING_KNOWN)
-    assert words(compared) == {("bench", name): "too noisy" for name in BENCH_METRICS}
+    assert words(compared) == {("bench", name): "too noisy" for name in PRIMARY["bench"]}
     assert all(
         each.judgement and each.judgement.effect.interval is None for each in compared.verdicts
     )
