@@ -32,6 +32,11 @@ _SOURCES = {
     "unavailable": "NOT AVAILABLE HERE",
 }
 
+NO_ENGINE = (
+    "no engine was asked, for want of a docker client: which images are here is unknown, and"
+    " variables are unchecked"
+)
+
 
 def role_hint(plan: Plan, node: Node) -> str:
     """The expected role of the node; with several possible writers only the server knows it."""
@@ -68,11 +73,12 @@ def _database_role(group: Group, node: Node) -> str:
     return f"writer, source of {_joined(group.replica_names)}" if is_source else "writer"
 
 
-def plan_data(plan: Plan) -> dict[str, Any]:
-    """A plan as JSON data."""
+def plan_data(plan: Plan, engine_asked: bool = True) -> dict[str, Any]:
+    """A plan as JSON data. ``engine_asked``: what images it has, and what variables they know."""
     return {
         "profile": plan.profile,
         "plan_hash": plan_hash(plan),
+        "engine_asked": engine_asked,
         "memory_mb": plan.memory_mb,
         "nodes": [_node_data(plan, node) for node in plan.nodes],
         "groups": [
@@ -117,8 +123,8 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
     }
 
 
-def plan_document(plan: Plan) -> Document:
-    """What is known about a stack before it starts."""
+def plan_document(plan: Plan, engine_asked: bool = True) -> Document:
+    """What is known about a stack before it starts. ``engine_asked``: whether an engine was."""
     images = [
         [node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes
     ]
@@ -130,7 +136,13 @@ def plan_document(plan: Plan) -> Document:
         Table.of(["node", "role", "ports"], roles),
         FactList(list(_external_servers(plan))),
         FactList(
-            [*_settings(plan), *_variables(plan), *_requested(plan.request), *_plan_notes(plan)]
+            [
+                *_settings(plan),
+                *_variables(plan),
+                *_requested(plan.request),
+                *_plan_notes(plan),
+                *([] if engine_asked else [Fact("note", NO_ENGINE)]),
+            ]
         ),
         FactList([Fact("memory", size, plan.memory_mb)]),
     ]

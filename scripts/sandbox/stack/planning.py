@@ -98,6 +98,10 @@ def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapp
     )
 
 
-def offline_plan(request: PlanRequest) -> Plan:
-    """The plan as the catalog alone gives it, for machines without an engine."""
-    return make_plan(request, load_library(), Availability(lock=load_lock()))
+def offline_plan(request: PlanRequest, registry: bool = False) -> Plan:
+    """The plan as the catalog alone gives it, for machines without an engine.
+
+    ``registry``: for an engine that reaches its registry, and has no image yet.
+    """
+    available = Availability(registry=lambda: registry, lock=load_lock())
+    return make_plan(request, load_library(), available)

@@ -1,5 +1,6 @@
 """Commands that say that they need no engine need none; a `sql` imports little."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
 from sandbox.cli.common.find_result import find_result
 from sandbox.cli.registry import COMMANDS, guide_of
-from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack import engine
 from unit.cli.test_result_commands import a_result
 from unit.report.made_up import write_report
@@ -36,7 +37,7 @@ PLANS: dict[str, Callable[[str], object]] = {
     "plan": lambda profile: plan.command(profile),
     "config": lambda profile: config.command(profile),
 }
-"""Commands that ask an engine what images it has, and install none for that."""
+"""Commands that ask an engine what images it has; where there is none, they say so."""
 
 
 @pytest.fixture
@@ -76,13 +77,25 @@ def test_a_look_starts_no_engine(
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.usefixtures("no_client")
-def test_a_plan_without_a_client_refuses_typing_errors_and_says_what_is_missing(name: str) -> None:
+def test_a_plan_without_a_client_refuses_typing_errors_and_says_that_no_engine_was_asked(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SandboxError) as mistyped:
         PLANS[name]("mysqll")
     assert mistyped.value.exit_code is ExitCode.BAD_INPUT
-    with pytest.raises(MachineError, match="there is no docker client") as missing:
-        PLANS[name]("mysql")
-    assert missing.value.next_step.startswith("try: scripts/bootstrap")
+    PLANS[name]("mysql@9.7")
+    printed = capsys.readouterr()
+    said = " ".join((printed.out + printed.err).split())
+    assert "no engine was asked" in said and "variables are unchecked" in said
+    assert "mysql:9.7" in printed.out and "NOT AVAILABLE" not in printed.out
+
+
+@pytest.mark.usefixtures("no_client")
+def test_the_data_of_a_plan_says_whether_an_engine_was_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan.command("mysql@9.7", json=True)
+    assert json.loads(capsys.readouterr().out)["engine_asked"] is False
 
 
 @pytest.mark.usefixtures("no_client")

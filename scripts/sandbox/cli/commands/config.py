@@ -3,14 +3,12 @@
 import sys
 
 from sandbox.cli.common import options
-from sandbox.cli.common.request import plan_request
+from sandbox.cli.common.plans import plan_request, planned_here
 from sandbox.cli.registry import About
 from sandbox.profile.compose import compose_document, compose_text
-from sandbox.stack.engine import Docker
+from sandbox.report.plan import NO_ENGINE
 from sandbox.stack.naming import DEFAULT_NAME, identity
-from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
-from sandbox.stack.supply import refusal_of_unavailable
 
 ABOUT = About(group="look first", after="plan", needs_engine=False)
 
@@ -27,9 +25,10 @@ def command(
     external: options.External = None,
 ) -> None:
     """Print a profile as a single Compose file."""
-    made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
-    if refusal := refusal_of_unavailable(made, Docker()):
-        print(f"note: {refusal.what}; {refusal.known}", file=sys.stderr)
+    request = plan_request(expression, profile, set_, cnf, init, cpus, memory, external)
+    made, engine_asked = planned_here(request)
+    if not engine_asked:
+        print(f"note: {NO_ENGINE}", file=sys.stderr)
     sys.stdout.write(
         compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME)))
     )

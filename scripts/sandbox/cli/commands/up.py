@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import options
-from sandbox.cli.common.request import plan_request
+from sandbox.cli.common.plans import plan_request
 from sandbox.cli.common.viewing import show_ready
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
