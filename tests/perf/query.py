@@ -25,7 +25,7 @@ _SQL = (
 _ASK = """
 import sys
 from pathlib import Path
-from sandbox.cli.commands.query import run
+from sandbox.cli.common.queries import query as run
 sys.exit(run(sys.argv[2], results=Path(sys.argv[1])))
 """
 

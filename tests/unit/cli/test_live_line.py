@@ -8,7 +8,7 @@ from itertools import groupby
 
 import pytest
 
-from sandbox.cli.common.matrix_line import MatrixLine
+from sandbox.cli.common.matrices import MatrixLine
 from sandbox.cli.common.measuring import EventLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sandbox.cli.commands import calibrate, matrix
-from sandbox.cli.common import run_matrix
+from sandbox.cli.common import matrices
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.matrix import estimate, fit, resolve, runner
 from sandbox.matrix.calibrate import a_against_a
@@ -60,7 +60,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
 
     monkeypatch.setattr(runner, "run_matrix", stopped)
     with pytest.raises(SandboxError) as caught:
-        run_matrix.run_resolved(a_calibration())
+        matrices.run_resolved(a_calibration())
     assert caught.value.exit_code is ExitCode.INTERRUPTED
     assert caught.value.lines() == [
         "interrupted before the first run",
@@ -73,7 +73,7 @@ def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatc
     seen: list[bool] = []
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: seen.append(somebody_measures()))
     monkeypatch.setattr(runner, "run_matrix", lambda *_: seen.append(somebody_measures()))
-    run_matrix.run_resolved(a_calibration())
+    matrices.run_resolved(a_calibration())
     assert seen == [True, True] and not somebody_measures()
 
 
@@ -86,7 +86,7 @@ def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(
 
     monkeypatch.setattr(runner, "run_matrix", gone)
     with pytest.raises(SandboxError) as caught:
-        run_matrix.run_resolved(a_calibration())
+        matrices.run_resolved(a_calibration())
     assert caught.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
@@ -138,7 +138,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX)
-    monkeypatch.setattr(run_matrix, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(matrices, "RESULTS", tmp_path / "results")
     lose(monkeypatch, {})
     monkeypatch.setattr(runner, "run_matrix", stopped)
     return str(path)
@@ -181,7 +181,7 @@ def test_trials_are_the_blocks_of_a_matrix_with_faults(
 @pytest.mark.usefixtures("mine")
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):
-        run_matrix.run_resolved(a_calibration())
+        matrices.run_resolved(a_calibration())
     assert capsys.readouterr().err.startswith("matrix  A/A calibration; about ")
 
 

@@ -14,13 +14,10 @@ import pytest
 
 from perf.query import make_result
 from sandbox.cli.commands import list as list_command
-from sandbox.cli.commands.compare import gate_code
-from sandbox.cli.commands.compare import run as compare
-from sandbox.cli.commands.export import run as export
-from sandbox.cli.commands.history import run as history
-from sandbox.cli.commands.query import needed_parts
-from sandbox.cli.commands.query import run as query
-from sandbox.cli.common.find_result import find_result
+from sandbox.cli.common.exports import export
+from sandbox.cli.common.over_time import compare, gate_code, history
+from sandbox.cli.common.queries import needed_parts, query
+from sandbox.cli.common.results import find_result
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.compare import Verdict
 from sandbox.record.index import VIEWS
@@ -175,8 +172,8 @@ def test_what_is_large_is_loaded_only_for_who_names_it() -> None:
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from sandbox.cli.commands.query import run\n"
-        "sys.exit(run('from range(300000)', as_csv=True, results=Path(sys.argv[1])))"
+        "import sys; from pathlib import Path; from sandbox.cli.common.queries import query\n"
+        "sys.exit(query('from range(300000)', as_csv=True, results=Path(sys.argv[1])))"
     )
     scripts = str(Path(__file__).parents[3] / "scripts")
     command = [sys.executable, "-c", script, str(tmp_path)]

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.commands import list as list_command
-from sandbox.cli.commands.compare import run as compare
-from sandbox.cli.commands.export import run as export
-from sandbox.cli.commands.history import run as history
-from sandbox.cli.commands.query import run as query
-from sandbox.cli.common.find_result import find_result, read_manifest
+from sandbox.cli.common.exports import export
+from sandbox.cli.common.over_time import compare, history
+from sandbox.cli.common.queries import query
+from sandbox.cli.common.results import find_result, read_manifest
 from sandbox.core.errors import SandboxError
 from sandbox.record.store import ResultFolder
 from unit.record.made_results import save

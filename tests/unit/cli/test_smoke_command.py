@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from sandbox.cli.commands import smoke
+from sandbox.cli.common import matrices
 from sandbox.cli.main import app
 from sandbox.cli.registry import options_of, variable_of
 from sandbox.core.errors import ExitCode, SandboxError
@@ -114,7 +115,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Host(tmp_path / "results")
-    monkeypatch.setattr(smoke, "run_resolved", made.run)
+    monkeypatch.setattr(matrices, "run_resolved", made.run)
     monkeypatch.setattr(smoke_matrix, "image_override", made.given)
     monkeypatch.setattr(smoke_matrix, "volumes_of", lambda *_: made.volumes)
     monkeypatch.setattr(fit, "planned", lambda request: plan(request.profile, image=request.image))
@@ -147,7 +148,7 @@ def crashed() -> list[Record]:
 
 def test_no_difference_is_looked_at_once(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.ready = [same()]
-    assert smoke.run(**options()) == ExitCode.OK
+    assert matrices.smoke(**options()) == ExitCode.OK
     printed = capsys.readouterr().out
     assert printed.startswith("## Smoke benchmark: no regression")
     (result,) = host.folder.glob("2*")
@@ -158,7 +159,7 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.ready = [same(0.6), same(0.6, 2)]
-    assert smoke.run(**options(seed=7)) == ExitCode.FAILED
+    assert matrices.smoke(**options(seed=7)) == ExitCode.FAILED
     assert host.seeds == [7, 8]
     printed = capsys.readouterr().out
     assert printed.startswith("## Smoke benchmark: worse")
@@ -170,7 +171,7 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
 
 def test_a_suspicion_that_is_not_confirmed_is_inconclusive(host: Host) -> None:
     host.ready = [same(0.6), same()]
-    assert smoke.run(**options()) == ExitCode.UNKNOWN
+    assert matrices.smoke(**options()) == ExitCode.UNKNOWN
     assert host.seeds == [None, None], "each is drawn"
 
 
@@ -178,7 +179,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.ready = twice(0.97, 1, 0.05)
-    assert smoke.run(**options()) == ExitCode.UNKNOWN
+    assert matrices.smoke(**options()) == ExitCode.UNKNOWN
     assert host.added == [BLOCKS] and len(host.matrices) == 1
     printed = capsys.readouterr()
     assert "### First look, 16 blocks" in printed.out
@@ -187,7 +188,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
 
 def test_eight_blocks_more_can_make_it_green(host: Host) -> None:
     host.ready = twice(1, 3, 0.2)
-    assert smoke.run(**options()) == ExitCode.OK and host.added == [BLOCKS]
+    assert matrices.smoke(**options()) == ExitCode.OK and host.added == [BLOCKS]
 
 
 def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(host: Host) -> None:
@@ -197,13 +198,13 @@ def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(h
     )
     before = read_calibration().sds(kind)
     host.ready = twice(1, 3, 0.1)
-    smoke.run(**options())
+    matrices.smoke(**options())
     result = ResultFolder(next(host.folder.glob("2*")))
     assert part_of(result).calibrated == before != read_calibration().sds(kind), (
         "what it taught is for the next"
     )
     change_calibration(lambda known: known.calibrated(kind, {"tps": [1.0, -1.0]}))
-    judged = smoke.smoke_look(result).look.judged
+    judged = matrices.smoke_look(result).look.judged
     assert judged and judged.noise["oltp_read_write", "tps"] == (
         "calibrated",
         (before or {})["tps"],
@@ -215,7 +216,7 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
 ) -> None:
     host.ready = [crashed()]
     with pytest.raises(SandboxError) as caught:
-        smoke.run(**options())
+        matrices.smoke(**options())
     assert (
         caught.value.exit_code is ExitCode.ENVIRONMENT
         and "variant-head: died: mysql1" in caught.value.known
@@ -228,13 +229,13 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
 def test_nothing_that_ran_is_never_green(host: Host) -> None:
     host.ready = [[]]
     with pytest.raises(SandboxError) as caught:
-        smoke.run(**options())
+        matrices.smoke(**options())
     assert caught.value.exit_code is ExitCode.ENVIRONMENT
 
 
 def test_json_has_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.ready = [same()]
-    smoke.run(**options(as_json=True))
+    matrices.smoke(**options(as_json=True))
     data = json.loads(capsys.readouterr().out)
     assert (data["outcome"], data["exit_code"], len(data["looks"])) == ("no regression", 0, 1)
     assert list(host.folder.glob("2*/smoke.md"))
@@ -242,7 +243,8 @@ def test_json_has_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) ->
 
 def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Host) -> None:
     host.ready = [same(0.6), same(0.6)]
-    assert smoke.run(**options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
+    given = options(base=side(image="a:1"), head=side(image="b.tar"))
+    assert matrices.smoke(**given) == ExitCode.FAILED
     assert host.images == [
         "BASE_IMAGE=a:1",
         "HEAD_IMAGE=b.tar",
@@ -256,7 +258,7 @@ def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Ho
 def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     host.volumes = {"/var/lib/other"}
     with pytest.raises(SandboxError, match="declares a volume") as refused:
-        smoke.run(**options(head=side(image="b:1")))
+        matrices.smoke(**options(head=side(image="b:1")))
     assert (
         refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
     )
@@ -281,7 +283,7 @@ def test_what_cannot_work_is_refused_before_anything_starts(
     host: Host, given: dict[str, Any], what: str, code: ExitCode
 ) -> None:
     with pytest.raises(SandboxError, match=what) as refused:
-        smoke.run(**given)
+        matrices.smoke(**given)
     assert refused.value.exit_code is code and not host.matrices
 
 
@@ -291,9 +293,9 @@ def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.Monke
             "interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED
         )
 
-    monkeypatch.setattr(smoke, "run_resolved", stopped)
+    monkeypatch.setattr(matrices, "run_resolved", stopped)
     with pytest.raises(SandboxError) as caught:
-        smoke.run(**options())
+        matrices.smoke(**options())
     assert (
         caught.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in caught.value.known
     )
@@ -307,7 +309,7 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append(given)
         return 0
 
-    monkeypatch.setattr(smoke, "run", run)
+    monkeypatch.setattr(smoke, "smoke", run)
     line = (
         "smoke --base mysql@9.7 --head-profile mysql@8.4 --head-image b:1 --head-cpus 0.5"
         " --base-memory 1g --threads 3"

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from sandbox.cli.commands import compare, config, doctor, export, history, plan, profiles, query
+from sandbox.cli.commands import config, doctor, plan, profiles
 from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
-from sandbox.cli.common.find_result import find_result
+from sandbox.cli.common.exports import export
+from sandbox.cli.common.over_time import compare, history
+from sandbox.cli.common.queries import query
+from sandbox.cli.common.results import find_result
 from sandbox.cli.registry import COMMANDS, guide_of
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack import engine
@@ -24,12 +27,10 @@ LOOKS: dict[str, Callable[[Path], object]] = {
     "help": lambda _: help_command.command(),
     "profiles": lambda _: profiles.command(),
     "list": lambda _: list_command.command(what="results"),
-    "query": lambda results: query.run("select count(*) from runs", results=results),
-    "history": lambda results: history.run(results=results),
-    "compare": lambda results: compare.run(
-        min(map(str, results.iterdir())), "latest", results=results
-    ),
-    "export": lambda results: export.run("benchstat", results=results),
+    "query": lambda results: query("select count(*) from runs", results=results),
+    "history": lambda results: history(results=results),
+    "compare": lambda results: compare(min(map(str, results.iterdir())), "latest", results=results),
+    "export": lambda results: export("benchstat", results=results),
     "report": lambda results: write_report(find_result(None, results, "report")),
 }
 """Commands that do all of their work without an engine."""

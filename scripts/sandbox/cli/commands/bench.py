@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.measuring import load_asked, measured
+from sandbox.cli.common.measuring import load_asked, measured, show_run
 from sandbox.cli.common.options import Json, Name, Via, chosen
-from sandbox.cli.common.showing import show_run
 from sandbox.cli.registry import About
 from sandbox.measure.bench import BenchRequest, bench
 from sandbox.measure.execute import EXIT_CODES

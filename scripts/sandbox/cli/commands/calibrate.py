@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
+from sandbox.cli.common.matrices import run_resolved
 from sandbox.cli.common.options import Json, Profile, chosen, need_profile
-from sandbox.cli.common.run_matrix import run_resolved
 from sandbox.cli.common.showing import show_document
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
+from sandbox.cli.common.matrices import run_and_judge, show_plan
 from sandbox.cli.common.options import Json, chosen, either, place
-from sandbox.cli.common.run_matrix import run_and_judge, show_plan
 from sandbox.cli.registry import About
 from sandbox.matrix.file import adjusted, matrix_path, read_matrix
 from sandbox.matrix.resolve import resolve_file

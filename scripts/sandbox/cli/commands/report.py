@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.find_result import find_result
 from sandbox.cli.common.options import Json, chosen, either, place
 from sandbox.cli.common.reports import show_report
+from sandbox.cli.common.results import find_result
 from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
 

@@ -6,10 +6,8 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.measuring import load_asked, measured
+from sandbox.cli.common.measuring import load_asked, measured, scenario_asked, show_run
 from sandbox.cli.common.options import Json, Name, chosen
-from sandbox.cli.common.scenario import scenario_asked
-from sandbox.cli.common.showing import show_run
 from sandbox.cli.registry import About
 from sandbox.measure.run import NO_LOAD
 from sandbox.measure.trial.prober import ProberRates

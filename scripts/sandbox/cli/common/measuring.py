@@ -1,17 +1,23 @@
-"""The part that `bench` and `trial` share: the load asked for, and the measurement."""
+"""One bench or trial: the load and the scenario asked for, its progress, what is printed of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.common.showing import show_document
 from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
+from sandbox.core.errors import SandboxError
 from sandbox.core.paths import RESULTS
 from sandbox.core.plugin_options import parse_options
+from sandbox.failure.registry import ACTION_KINDS, action_named, fault_named
+from sandbox.failure.registry import EXAMPLE as FAILURE_EXAMPLE
 from sandbox.load.common.registry import EXAMPLE, NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Event, Parameters, Progress, make_parameters, refuse_unused
 from sandbox.measure.request import AnyRequest
+from sandbox.measure.trial.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
+from sandbox.report.document import Document
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 
@@ -35,6 +41,33 @@ def load_asked(
     return named, parameters
 
 
+def scenario_asked(
+    fault: str | None,
+    target: str | None,
+    options: Sequence[str],
+    seconds: float | None,
+) -> Scenario:
+    """The fault profile of that name; with a length or options, the fault or action alone.
+
+    Raises SandboxError (exit 2) for an unknown fault, action or option.
+    """
+    if fault is None:
+        known = f"known: {', '.join(schedule_names())}"
+        next_step = "try: make trial FAULT=server-crash TARGET=writer"
+        raise SandboxError("no FAULT was given", known, next_step)
+    given = parse_options(options, FAILURE_EXAMPLE)
+    if not given and seconds is None:
+        return scenario_of([fault], target)
+    kind = "action" if fault in ACTION_KINDS.names() else "fault"
+    if kind == "fault":
+        fault_named(fault, given)
+    else:
+        action_named(fault, given)
+    lasting = None if seconds is None else length(seconds)
+    step = {"at": length(FIRST_S), kind: fault, "target": target, "for": lasting, **given}
+    return scenario_of([step])
+
+
 def measured(
     command: str, name: str | None, measure: Measure[AnyRequest], request: AnyRequest
 ) -> Measured:
@@ -47,6 +80,17 @@ def measured(
             # Once its snapshot is taken, which a change would make void.
             stack = quiet_stack(name, progress)
         return measure(stack, request, RESULTS, line)
+
+
+def show_run(as_json: bool, record: Record, result: Path, document: Document) -> None:
+    """Prints one run of a result's folder: its record, or what is said about it and where the
+    record is.
+    """
+    if as_json:
+        print(record.model_dump_json(indent=2))
+        return
+    folder = result.relative_to(RESULTS.parent)
+    show_document(False, None, document, [f"{folder}/runs/{record.cell}.{record.block}"])
 
 
 class EventLine(LiveLine):

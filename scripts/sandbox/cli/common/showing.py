@@ -4,12 +4,9 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sandbox.cli.common.options import show
-from sandbox.core.paths import RESULTS
-from sandbox.record.record import Record
 from sandbox.report.document import Document
 from sandbox.report.render import terminal
 from sandbox.report.text import WIDTH
@@ -23,17 +20,6 @@ def show_document(as_json: bool, data: Any, document: Document, below: Sequence[
     if not as_json:
         lines = [*document_lines(document), *below]
     show(as_json, data, lines)
-
-
-def show_run(as_json: bool, record: Record, result: Path, document: Document) -> None:
-    """Prints one run of a result's folder: its record, or what is said about it and where the
-    record is.
-    """
-    if as_json:
-        print(record.model_dump_json(indent=2))
-        return
-    folder = result.relative_to(RESULTS.parent)
-    show_document(False, None, document, [f"{folder}/runs/{record.cell}.{record.block}"])
 
 
 def document_lines(document: Document) -> list[str]:

@@ -1,19 +1,25 @@
-"""Finds and reads a result: by its name in results/, the start or a part of it, ``latest``, or the
-path of a folder.
+"""Results that a user names, by a name in results/, a part of one, ``latest`` or a path: found and
+read, with a word on what is broken.
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError, did_you_mean
-from sandbox.judge.compare import observations
+from sandbox.judge.calibration import noise_of
+from sandbox.judge.compare import judge_matrix, observations
 from sandbox.judge.unpaired import ResultSide
+from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, all_results
+
+_MOST_SHOWN = 3
+"""Broken files that are named."""
 
 
 def find_result(
@@ -76,6 +82,16 @@ def side_of(result: ResultFolder, manifest: Manifest) -> ResultSide:
     )
 
 
+def judged_side(result: ResultFolder) -> ResultSide:
+    """A result as one side of a comparison; a matrix is first judged on its own, for its canary."""
+    manifest = read_manifest(result)
+    records, part = read_records(result), manifest.matrix
+    runs = observations(records, result.series, part.depth if part else "restart")
+    known = noise_of(part, records, read_calibration()) if part else {}
+    judged = judge_matrix(part, records, result.series, known) if part else None
+    return ResultSide(result.path.name, manifest, records, runs, judged)
+
+
 def levels_in(side: ResultSide) -> dict[str, list[str]]:
     """Factor → the levels of the result's cells, in their order."""
     found: dict[str, dict[str, None]] = {}
@@ -94,6 +110,14 @@ def metrics_in(given: str | None, step: str) -> list[str]:
         if name not in METRICS:
             raise SandboxError(f"there is no metric '{name}'", did_you_mean(name, METRICS), step)
     return names
+
+
+def print_broken(broken: Mapping[str, str]) -> None:
+    """Prints the first few broken files and their reasons on standard error."""
+    for path, reason in list(broken.items())[:_MOST_SHOWN]:
+        print(f"skipped  {path}: {' '.join(reason.split())[:200]}", file=sys.stderr)
+    if len(broken) > _MOST_SHOWN:
+        print(f"skipped  and {len(broken) - _MOST_SHOWN} more", file=sys.stderr)
 
 
 def _unknown(name: str, names: list[str], meant: list[str], step: str) -> SandboxError:
