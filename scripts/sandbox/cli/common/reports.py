@@ -27,7 +27,6 @@ from sandbox.record.store import ResultFolder
 from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.matrix import bench_figures, matrix_figures
-from sandbox.report.charts.svg import picture
 from sandbox.report.charts.trial import single_trial_figures, trial_figures
 from sandbox.report.document import Document, charts_of, with_lines
 from sandbox.report.matrix import matrix_document
@@ -169,7 +168,7 @@ def _pictures(folder: Path, document: Document) -> Iterator[Path]:
 
     folder.mkdir(exist_ok=True)
     for figure in charts_of(document):
-        svg = picture(figure)
+        svg = html.picture(figure)
         for ending, content in (
             ("svg", svg.encode()),
             ("png", bytes(vl_convert.svg_to_png(svg, scale=2))),

@@ -1,15 +1,11 @@
-"""PURE: charts as SVG text: axes, marks in a frame, panels, and figures of several panels as one
-picture.
-"""
+"""PURE: charts as SVG text: axes, marks in a frame, panels, and figures of several panels."""
 
 import math
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
-from sandbox.report.rendering import rendered
 from sandbox.report.text import cut
 
 WIDTH, HEIGHT = 340, 220
@@ -18,7 +14,6 @@ _ROW = 26
 """Height of a row where the categories are stacked vertically."""
 _COLOURS = 10
 """As many as ``templates/looks.j2`` has."""
-_GAP, _HEAD, _COLUMNS = 18, 22, 3
 LOG_FROM = 20.0
 """Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge
 into one line.
@@ -388,45 +383,3 @@ class Figure:
     legend: Sequence[str] = ()
     folded: bool = False
     """Collapsed until opened: one of many."""
-
-
-def picture(figure: Figure) -> str:
-    """The figure as one self-contained SVG file: on white, with title, legend and caption."""
-    column_width = max(WIDTH, *(panel.size[0] for panel in figure.panels))
-    columns = 1 if column_width > WIDTH else min(_COLUMNS, max(2, len(figure.panels)))
-    width = columns * (column_width + _GAP) + _GAP
-    legend, captioned = _legend(figure.legend, width)
-    caption = textwrap.wrap(
-        figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False
-    )
-    placed, y = [], captioned + 16 * len(caption)
-    for first in range(0, len(figure.panels), columns):
-        row = figure.panels[first : first + columns]
-        placed += [(panel, _GAP + column * (WIDTH + _GAP), y) for column, panel in enumerate(row)]
-        y += _HEAD + _GAP + max(panel.size[1] for panel in row)
-    return rendered(
-        "picture.svg",
-        title=figure.title,
-        legend=legend,
-        caption=list(enumerate(caption)),
-        captioned=captioned,
-        placed=placed,
-        width=width,
-        height=y,
-        left=_GAP,
-        head=_HEAD,
-    )
-
-
-def _legend(names: Sequence[str], width: int) -> tuple[list[tuple[str, str, float, int]], int]:
-    """Class of the colour, name and place of each entry, in lines that fit; then where what follows
-    begins.
-    """
-    entries, x, y = [], float(_GAP), 52
-    for index, name in enumerate(names):
-        length = 26 + 6.6 * len(name)
-        if x > _GAP and x + length > width - _GAP:
-            x, y = float(_GAP), y + 20
-        entries.append((tone(index), name, x, y))
-        x += length
-    return entries, y + 20 if names else y

@@ -22,9 +22,9 @@ from sandbox.report.charts.svg import (
     Mark,
     Panel,
     axis_of,
-    picture,
     written,
 )
+from sandbox.report.render.html import picture
 from sandbox.report.text import figure
 
 SPACE = "{http://www.w3.org/2000/svg}"

@@ -16,9 +16,10 @@ from sandbox.report.charts.heat_map import FAINTEST, STRONGEST, HeatMap
 from sandbox.report.charts.layout import RunData, layout_of
 from sandbox.report.charts.matrix import matrix_figures
 from sandbox.report.charts.strips import Strip, Strips
-from sandbox.report.charts.svg import Bar, Figure, Line, Panel, picture
+from sandbox.report.charts.svg import Bar, Figure, Line, Panel
 from sandbox.report.charts.trial import single_trial_figures, timelines, trial_figures
 from sandbox.report.charts.trial_marks import LaneBand, MedianMark, Moment, Shade, TrialDot
+from sandbox.report.render.html import picture
 from unit.report.made_up_logs import END_MS, T0_MS, probe_lines
 from unit.report.made_up_trials import (
     SEEN_MS,
