@@ -9,7 +9,7 @@ from sandbox.record.record import Metrics, NodeRecord, Record
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import Document, Fact
-from sandbox.report.run import check_facts, run_document
+from sandbox.report.result import check_facts, run_document
 from sandbox.report.text import UNKNOWN, figure, tables_text
 
 ONE_RUN = (

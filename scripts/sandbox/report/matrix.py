@@ -7,6 +7,7 @@ from sandbox.judge.variants import VariantDifference
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.record.record import Record
+from sandbox.report.answer import expected_tables
 from sandbox.report.censored_text import LOG_RANK, any_open
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
@@ -22,20 +23,21 @@ from sandbox.report.document import (
     Table,
     TableCell,
 )
-from sandbox.report.environment import (
+from sandbox.report.result import (
     VariantDiff,
+    again_section,
+    charts_section,
     config_diffs,
     environment_rows,
     host_check_row,
+    machine_section,
+    runs_section,
     stack_rows,
     unset_lines,
 )
-from sandbox.report.expected import expected_tables
-from sandbox.report.sections import again_section, charts_section, machine_section, runs_section
 from sandbox.report.text import figure, levels_text, varied
-from sandbox.report.trial_answer import answer_of
 from sandbox.report.trial_cells import CANARY, cells_of, median_text
-from sandbox.report.trial_tables import trial_tables
+from sandbox.report.trial_matrix import answer_of, trial_tables
 from sandbox.report.verdict_table import (
     MDE_TEXT,
     again,

@@ -10,7 +10,7 @@ from sandbox.record.trial import StaleReads
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import Document, Fact
-from sandbox.report.run import check_facts, run_document
+from sandbox.report.result import check_facts, run_document
 from sandbox.report.text import UNKNOWN
 from sandbox.report.trial_cells import LATER_MS, ms_text, only_healed
 

@@ -13,6 +13,7 @@ from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
+from sandbox.report.document import Column, Row, Table, TableCell
 from sandbox.report.text import figure, varied
 
 TRIAL_METRICS = tuple(each.name for each in METRICS.values() if "trial" in each.produced_by)
@@ -194,6 +195,22 @@ def rto_text(record: Record) -> str:
     """The RTO of one trial in ms; ``≥`` where writes were not back; empty where there is none."""
     found = lasted(record, "rto_ms")
     return "" if found is None else f"{'≥ ' if found[1] else ''}{ms_text(found[0])}"
+
+
+def cell_table(
+    factors: Sequence[str],
+    header: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], Sequence[str | TableCell]]],
+    title: str,
+    note: str,
+) -> Table:
+    """A row for each cell: its levels of the factors, then its figures under the headings."""
+    columns = [*map(Column, factors), *(Column(heading, number=True) for heading in header)]
+    shown = [
+        Row.of([*levels, *figures], look=CANARY if CANARY in levels else "")
+        for levels, figures in rows
+    ]
+    return Table(columns, shown, title, note)
 
 
 def worst_trials(

@@ -14,6 +14,7 @@ from sandbox.judge.verdict import Effect, Judgement, margin_of
 from sandbox.record.manifest import MatrixPart, marked_blocks
 from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.record.record import Record
+from sandbox.report.answer import expected_data, expected_notes
 from sandbox.report.censored_text import (
     LOG_RANK_TEXT,
     any_open,
@@ -22,10 +23,9 @@ from sandbox.report.censored_text import (
     log_rank_text,
 )
 from sandbox.report.document import Document, Medium, Said, Section, Table, TableCell
-from sandbox.report.expected import expected_data, expected_notes
 from sandbox.report.text import figure, levels_text, make_command, p_text, shown, varied
 from sandbox.report.trial_cells import of_trials
-from sandbox.report.trial_tables import trial_notes
+from sandbox.report.trial_matrix import trial_notes
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"

@@ -19,7 +19,7 @@ from sandbox.judge.variants import (
 )
 from sandbox.record.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.record.record import Environment, Inputs, Record
-from sandbox.report.environment import unset_lines
+from sandbox.report.result import unset_lines
 from unit.record.samples import sample_record
 from unit.report.made_up import summary
 

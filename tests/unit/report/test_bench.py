@@ -17,7 +17,7 @@ from sandbox.record.record import (
 from sandbox.report.bench import bench_answer, bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import markdown, terminal
-from sandbox.report.run import run_again
+from sandbox.report.result import run_again
 from sandbox.report.text import WIDTH
 from unit.record.samples import METRICS, sample_record
 

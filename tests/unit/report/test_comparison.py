@@ -10,9 +10,13 @@ from sandbox.judge.calibration import Calibration
 from sandbox.judge.changes import Shift
 from sandbox.judge.past_results import History, history_of
 from sandbox.judge.unpaired import ResultSide, compare_results, differences_between
-from sandbox.report.comparison import comparison_document, unpaired_data
 from sandbox.report.document import Document
-from sandbox.report.history import history_data, history_document
+from sandbox.report.over_time import (
+    comparison_document,
+    history_data,
+    history_document,
+    unpaired_data,
+)
 from sandbox.report.render import terminal
 from unit.record.made_results import around, cell, matrix_part, side
 from unit.report.made_up_trials import SEEN_MS, trial_side

@@ -16,8 +16,8 @@ from sandbox.profile.reader import load_library
 from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, FactList, Medium, Notes, Said, Table, shown_in
-from sandbox.report.history import history_document
 from sandbox.report.matrix import matrix_document
+from sandbox.report.over_time import history_document
 from sandbox.report.plan import matrix_plan_document, plan_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.render import json as json_data

@@ -5,7 +5,7 @@ set by nobody.
 from sandbox.judge.variants import VariantDifference
 from sandbox.record.manifest import CellPart, HostCheck, MatrixPart
 from sandbox.record.record import Environment, HostLoad, Inputs, Record
-from sandbox.report.environment import (
+from sandbox.report.result import (
     VariantDiff,
     config_diffs,
     environment_rows,

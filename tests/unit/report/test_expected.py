@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.record.manifest import ExpectedPart, MatrixPart
-from sandbox.report.expected import (
+from sandbox.report.answer import (
     Measured,
     expected_data,
     expected_notes,
@@ -16,7 +16,7 @@ from sandbox.report.expected import (
     expected_tables,
     outcomes,
 )
-from sandbox.report.trial_answer import answer_of
+from sandbox.report.trial_matrix import answer_of
 from sandbox.report.verdict_table import verdict_data
 from unit.report.made_up import made_up, summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from sandbox.record.record import Record
-from sandbox.report.trial_answer import answer_of
+from sandbox.report.trial_matrix import answer_of
 from unit.report import made_up
 from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record
 

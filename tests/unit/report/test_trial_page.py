@@ -18,7 +18,7 @@ from sandbox.report.document import Medium, shown_in
 from sandbox.report.matrix import matrix_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.trial import single_trial_answer, trial_document
-from sandbox.report.trial_tables import trial_tables
+from sandbox.report.trial_matrix import trial_tables
 from unit.report.made_up import said_of, tables_of, write_report
 from unit.report.made_up_trials import (
     COMMAND,

@@ -16,8 +16,12 @@ from sandbox.matrix.selection import only_pieces
 from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest, ResultKind
 from sandbox.record.store import readable_results
-from sandbox.report.comparison import comparison_document, unpaired_data
-from sandbox.report.history import history_data, history_document
+from sandbox.report.over_time import (
+    comparison_document,
+    history_data,
+    history_document,
+    unpaired_data,
+)
 
 
 def compare(

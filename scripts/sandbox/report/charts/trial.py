@@ -11,17 +11,19 @@ from sandbox.measure.trial.series import TrialSeries
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record, TrialRecord
-from sandbox.report.charts.heat_map import HeatMap, HeatSquare
 from sandbox.report.charts.layout import Layout, Place, RunData, layout_of
 from sandbox.report.charts.matrix import ALWAYS, by_cell
-from sandbox.report.charts.strips import Strip, Strips
 from sandbox.report.charts.svg import LOG_FROM, Bar, Figure, Line, Mark
-from sandbox.report.charts.trial_marks import (
+from sandbox.report.charts.trial_panels import (
     AxisHolds,
+    HeatMap,
+    HeatSquare,
     LaneBand,
     MedianMark,
     Moment,
     Shade,
+    Strip,
+    Strips,
     TrialDot,
 )
 from sandbox.report.text import UNKNOWN, levels_text, varied

@@ -1,5 +1,5 @@
-"""PURE: pages and pictures from ``templates/``, which escape what they show: a document as one
-self-contained HTML file (no script, no network; light and dark), a figure of it as one SVG file.
+"""PURE: a document as one self-contained HTML page, light and dark, and a figure as one SVG picture;
+both from ``templates/``, which escape what they show.
 """
 
 import re

@@ -12,13 +12,22 @@ import pytest
 from sandbox.measure.trial.prober_log import read_prober_log
 from sandbox.measure.trial.series import TrialSeries, series_of
 from sandbox.record.record import Record
-from sandbox.report.charts.heat_map import FAINTEST, STRONGEST, HeatMap
 from sandbox.report.charts.layout import RunData, layout_of
 from sandbox.report.charts.matrix import matrix_figures
-from sandbox.report.charts.strips import Strip, Strips
 from sandbox.report.charts.svg import Bar, Figure, Line, Panel
 from sandbox.report.charts.trial import single_trial_figures, timelines, trial_figures
-from sandbox.report.charts.trial_marks import LaneBand, MedianMark, Moment, Shade, TrialDot
+from sandbox.report.charts.trial_panels import (
+    FAINTEST,
+    STRONGEST,
+    HeatMap,
+    LaneBand,
+    MedianMark,
+    Moment,
+    Shade,
+    Strip,
+    Strips,
+    TrialDot,
+)
 from sandbox.report.render.html import picture
 from unit.report.made_up_logs import END_MS, T0_MS, probe_lines
 from unit.report.made_up_trials import (
