@@ -1,4 +1,4 @@
-"""PURE: the answer of a judged matrix to its question, and what it measured of what was expected."""
+"""PURE: the answer of a judged matrix to its question, and to what its file expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

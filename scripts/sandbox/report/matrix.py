@@ -8,7 +8,6 @@ from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.record.record import Record
 from sandbox.report.answer import expected_tables
-from sandbox.report.censored_text import LOG_RANK, any_open
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import (
@@ -22,6 +21,15 @@ from sandbox.report.document import (
     Section,
     Table,
     TableCell,
+)
+from sandbox.report.matrix_notes import (
+    again,
+    asked_first,
+    how,
+    lost_runs,
+    matrix_notes,
+    middles,
+    processor_table,
 )
 from sandbox.report.result import (
     VariantDiff,
@@ -38,17 +46,12 @@ from sandbox.report.result import (
 from sandbox.report.text import figure, levels_text, varied
 from sandbox.report.trial_cells import CANARY, cells_of, median_text
 from sandbox.report.trial_matrix import answer_of, trial_tables
-from sandbox.report.verdict_table import (
+from sandbox.report.verdicts import (
+    LOG_RANK,
     MDE_TEXT,
-    again,
-    asked_first,
+    any_open,
     figures,
-    how,
-    lost_runs,
     margin_text,
-    matrix_notes,
-    middles,
-    processor_table,
     wide_figures,
     with_levels,
 )

@@ -10,7 +10,6 @@ from sandbox.judge.survival import Lasted
 from sandbox.judge.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.metrics import METRICS, Metric
-from sandbox.report.censored_text import bounds_data, bounds_text
 from sandbox.report.document import (
     Column,
     Document,
@@ -26,9 +25,11 @@ from sandbox.report.document import (
     TableCell,
 )
 from sandbox.report.text import UNKNOWN, cut, figure, levels_text, p_text, shown, value_text
-from sandbox.report.verdict_table import (
+from sandbox.report.verdicts import (
     FIGURES,
     RUNS,
+    bounds_data,
+    bounds_text,
     figures_text,
     judgement_data,
     margins_by_workload,

@@ -34,15 +34,10 @@ from sandbox.report.document import (
     Table,
     TableCell,
 )
+from sandbox.report.matrix_notes import again, calibrate_commands, host_check_notes
 from sandbox.report.render import markdown
 from sandbox.report.text import duration, figure, options_text, shown, tables_text
-from sandbox.report.verdict_table import (
-    again,
-    calibrate_commands,
-    effect_data,
-    host_check_notes,
-    verdict_data,
-)
+from sandbox.report.verdicts import effect_data, verdict_data
 
 MOST_VARIABLES = 12
 _COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")

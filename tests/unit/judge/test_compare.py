@@ -292,7 +292,7 @@ def records(blocks: int = 8) -> list[Record]:
 
 @pytest.mark.parametrize(("depth", "word"), [("slices", "better"), ("restart", "not_steady")])
 def test_a_drift_that_all_share_hides_nothing_in_slices(depth: str, word: str) -> None:
-    from unit.report.test_verdict_table import part  # here, since that module imports this one
+    from unit.report.test_verdicts import part  # here, since that module imports this one
 
     judged = judge_matrix(part(depth=depth), records(), drifting, {})
     assert {verdict.word for verdict in judged.verdicts} == {word}

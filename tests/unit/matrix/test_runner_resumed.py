@@ -12,7 +12,7 @@ from sandbox.matrix import estimate
 from sandbox.matrix.result_folder import resume
 from sandbox.matrix.runner import Advance
 from sandbox.record.store import ResultFolder
-from sandbox.report.verdict_table import lost_runs
+from sandbox.report.matrix_notes import lost_runs
 from sandbox.stack.engine import Docker
 from unit.matrix.resolved import resolved
 from unit.matrix.small_matrix import Engine, load_of, records, run, selection

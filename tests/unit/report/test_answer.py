@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from sandbox.judge.compare import Judged, judge_result
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.report.answer import Levels, answer, places, products
-from sandbox.report.verdict_table import margin_text
+from sandbox.report.verdicts import margin_text
 from unit.judge.test_compare import run
 from unit.record.samples import sample_record
 from unit.report.made_up import summary
-from unit.report.test_verdict_table import part
+from unit.report.test_verdicts import part
 
 
 def matrix() -> MatrixPart:

@@ -17,6 +17,7 @@ from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, FactList, Medium, Notes, Said, Table, shown_in
 from sandbox.report.matrix import matrix_document
+from sandbox.report.matrix_notes import calibration_document
 from sandbox.report.over_time import history_document
 from sandbox.report.plan import matrix_plan_document, plan_document
 from sandbox.report.render import html, markdown, terminal
@@ -25,7 +26,6 @@ from sandbox.report.smoke import smoke_document
 from sandbox.report.terms import terms_document
 from sandbox.report.text import WIDTH
 from sandbox.report.trial import trial_document
-from sandbox.report.verdict_table import calibration_document
 from unit.record.samples import sample_record
 from unit.report.made_up import made_up, said_of
 from unit.report.made_up_trials import SEEN_MS, trial_record, trial_side

@@ -14,7 +14,7 @@ from sandbox.report.result import (
     stack_rows,
 )
 from unit.record.samples import sample_record
-from unit.report.test_verdict_table import part
+from unit.report.test_verdicts import part
 
 
 def test_the_machine_and_its_load() -> None:

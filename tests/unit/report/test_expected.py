@@ -17,7 +17,7 @@ from sandbox.report.answer import (
     outcomes,
 )
 from sandbox.report.trial_matrix import answer_of
-from sandbox.report.verdict_table import verdict_data
+from sandbox.report.verdicts import verdict_data
 from unit.report.made_up import made_up, summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile
 

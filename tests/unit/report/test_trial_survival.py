@@ -11,8 +11,7 @@ from sandbox.judge.open_trials import CENSORED, Bounds, CensoredVerdict, by_log_
 from sandbox.judge.survival import log_rank_p
 from sandbox.judge.verdict import benjamini_hochberg
 from sandbox.record.record import Record
-from sandbox.report.censored_text import any_open, censored_figures
-from sandbox.report.verdict_table import figures, verdict_data, wide_figures
+from sandbox.report.verdicts import any_open, censored_figures, figures, verdict_data, wide_figures
 from unit.record.samples import sample_record
 from unit.report.made_up_trials import (
     SEEN_MS,

@@ -4,9 +4,9 @@ bench.
 
 from sandbox.record.record import CheckRecord, Metrics, Record
 from sandbox.report.document import NOTHING, Document, Section, Table
+from sandbox.report.matrix_notes import matrix_notes
 from sandbox.report.render import terminal
 from sandbox.report.trial_matrix import trial_notes, trial_tables
-from sandbox.report.verdict_table import matrix_notes
 from unit.record.samples import sample_record
 from unit.report.made_up import summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, trial_record

@@ -17,7 +17,7 @@ from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.calibrate import a_against_a, calibrated
 from sandbox.matrix.resolve import need_baseline, resolve
 from sandbox.matrix.selection import Selection
-from sandbox.report.verdict_table import calibration_data, calibration_document
+from sandbox.report.matrix_notes import calibration_data, calibration_document
 
 ABOUT = About(group="measure", after="smoke", recorded=True)
 

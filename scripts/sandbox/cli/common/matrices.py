@@ -134,7 +134,8 @@ def _show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """
     # Late, for start-up time: 0.1 s that a refusal need not wait for.
     from sandbox.cli.common import reports
-    from sandbox.report.verdict_table import processor_data, verdict_data
+    from sandbox.report.matrix_notes import processor_data
+    from sandbox.report.verdicts import verdict_data
 
     note_noise(result, known)
     manifest = result.manifest

@@ -1,5 +1,6 @@
-"""PURE: a document as one self-contained HTML page, light and dark, and a figure as one SVG picture;
-both from ``templates/``, which escape what they show.
+"""PURE: a document as one self-contained HTML page, light and dark; a figure as one SVG picture.
+
+Both are rendered from ``templates/``, which escape what they show.
 """
 
 import re

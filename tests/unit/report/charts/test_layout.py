@@ -4,7 +4,7 @@ else.
 
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.report.charts.layout import MOST_POINTS, layout_of, median_line, thinned
-from unit.report.test_verdict_table import part
+from unit.report.test_verdicts import part
 
 
 def matrix(factors: dict[str, list[str]], baseline: dict[str, str]) -> MatrixPart:

@@ -9,14 +9,14 @@ from sandbox.judge.changes import Shift
 from sandbox.judge.compare import Judged, Known, Noise, judge_result
 from sandbox.record.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.record.record import Record
-from sandbox.report.verdict_table import (
+from sandbox.report.matrix_notes import (
     calibrate_commands,
     how,
     lost_runs,
     processor_data,
     processor_table,
-    verdict_data,
 )
+from sandbox.report.verdicts import verdict_data
 from unit.judge.test_compare import result
 from unit.record.samples import METRICS, sample_record
 from unit.report.made_up import summary, verdict_lines
