@@ -1,14 +1,16 @@
 """Progress on standard error: in a terminal a live table of nodes or one line that moves, elsewhere
-plain lines.
+plain lines; and commands in messages, as the user can type them.
 """
 
 import os
+import re
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import COMMANDS, options_of, positionals_of
+from sandbox.core.paths import IN_CHECKOUT
 from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 
 if TYPE_CHECKING:  # Pydantic's models: what only shows progress starts without them
@@ -17,6 +19,10 @@ if TYPE_CHECKING:  # Pydantic's models: what only shows progress starts without 
 
     from sandbox.load.common.workload import Second
 
+_VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")
+_MAKE = re.compile(rf"\bmake ([a-z][a-z-]*)((?: +{_VARIABLE.pattern})*)")
+_BOOTSTRAP = "scripts/bootstrap"
+"""Of a checkout alone; `doctor` shows what it would do."""
 _ANSWER_WIDTH = 60
 _STATE_WIDTH, _SECONDS_WIDTH = 8, 7
 _STYLES = {"ready": "green", "here": "green", "failed": "bold red", "stopped": "dim"}
@@ -165,3 +171,26 @@ def second_text(event: "Second") -> str:
         f" {event.qps:,.0f}  p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors"
         f" {event.errors}"
     )
+
+
+def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
+    """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text,
+    unless in a checkout.
+    """
+    return text if in_checkout else _MAKE.sub(_own, text).replace(_BOOTSTRAP, "sandbox doctor")
+
+
+def _own(found: re.Match[str]) -> str:
+    command, typed = found[1], found[2]
+    variables = typed.rstrip(",;)")  # the sentence's own
+    if command not in COMMANDS.names():
+        return found[0]
+    flags, positionals = options_of(command), positionals_of(command)
+    words, options = ["sandbox", command], []
+    for name, value in _VARIABLE.findall(variables):
+        option = f"--{name.lower().replace('_', '-')}"
+        if name in positionals:
+            words.append(value)
+        else:
+            options += [option] if flags.get(name) else [option, value]
+    return " ".join([*words, *options]) + typed[len(variables) :]

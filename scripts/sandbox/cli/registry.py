@@ -1,9 +1,6 @@
-"""The commands: every file of `commands/`, read on demand; and how messages quote a command
-line.
-"""
+"""The commands: every file of `commands/` with its options, read on demand."""
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +11,6 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.core.paths import IN_CHECKOUT
 from sandbox.core.plugins import plugins_of_functions
 from sandbox.core.words import help_in
 
@@ -22,11 +18,6 @@ COMMANDS = plugins_of_functions("sandbox.cli.commands", "command", "command", "s
 Group = Literal["look first", "stacks", "measure", "results"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 """The groups of `help`, in order."""
-_SHORT = {"-n": "--name"}
-_VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")
-_MAKE = re.compile(rf"\bmake ([a-z][a-z-]*)((?: +{_VARIABLE.pattern})*)")
-_BOOTSTRAP = "scripts/bootstrap"
-"""Of a checkout alone; `doctor` shows what it would do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,42 +143,3 @@ def options_of(command: str) -> Mapping[str, bool]:
 def positionals_of(command: str) -> list[str]:
     """Make variables that are also positional arguments of a command, in their order."""
     return [each.metavar or "" for each in load(command).params if isinstance(each, TyperArgument)]
-
-
-def as_long_options(words: Sequence[str]) -> list[str]:
-    """``matrix quick -n a`` → ``matrix --matrix quick --name a``: the form that a record keeps."""
-    command, *rest = words
-    flags, positionals, made = options_of(command), positionals_of(command), [command]
-    while rest:
-        word = _SHORT.get(rest[0], rest[0])
-        if not word.startswith("-") and positionals:
-            made += [f"--{positionals.pop(0).lower()}", rest.pop(0)]
-            continue
-        rest.pop(0)
-        made.append(word)
-        if word.startswith("--") and "=" not in word and rest and not flags.get(variable_of(word)):
-            made.append(rest.pop(0))
-    return made
-
-
-def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
-    """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text,
-    unless in a checkout.
-    """
-    return text if in_checkout else _MAKE.sub(_own, text).replace(_BOOTSTRAP, "sandbox doctor")
-
-
-def _own(found: re.Match[str]) -> str:
-    command, typed = found[1], found[2]
-    variables = typed.rstrip(",;)")  # the sentence's own
-    if command not in COMMANDS.names():
-        return found[0]
-    flags, positionals = options_of(command), positionals_of(command)
-    words, options = ["sandbox", command], []
-    for name, value in _VARIABLE.findall(variables):
-        option = f"--{name.lower().replace('_', '-')}"
-        if name in positionals:
-            words.append(value)
-        else:
-            options += [option] if flags.get(name) else [option, value]
-    return " ".join([*words, *options]) + typed[len(variables) :]

@@ -35,7 +35,6 @@ from sandbox.report.document import (
     TableCell,
 )
 from sandbox.report.matrix_notes import again, calibrate_commands, host_check_notes
-from sandbox.report.render import markdown
 from sandbox.report.text import duration, figure, options_text, shown, tables_text
 from sandbox.report.verdicts import effect_data, verdict_data
 
@@ -198,11 +197,6 @@ def _figure(finding: Finding) -> str:
     metric, interval = finding.effect.metric, finding.effect.interval
     within = f" [{shown(metric, interval.low)}, {shown(metric, interval.high)}]" if interval else ""
     return f"{METRICS[finding.metric].short} {shown(metric, finding.effect.estimate)}{within}"
-
-
-def smoke_markdown(report: SmokeReport) -> str:
-    """``smoke.md``, a comment on a pull request."""
-    return markdown.text(smoke_document(report), level=2)
 
 
 def smoke_document(report: SmokeReport) -> Document:

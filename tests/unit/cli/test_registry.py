@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import sandbox.cli.commands
-from sandbox.cli.registry import COMMANDS, GROUPS, About, as_typed, guide_of, guides
+from sandbox.cli.console import as_typed
+from sandbox.cli.registry import COMMANDS, GROUPS, About, guide_of, guides
 from sandbox.core.errors import ExitCode, SandboxError
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"

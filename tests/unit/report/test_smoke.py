@@ -10,7 +10,8 @@ import pytest
 from sandbox.judge.gate import BLOCKS, LARGEST_MARGIN
 from sandbox.matrix.smoke import SMOKE_METRICS
 from sandbox.record.record import Record
-from sandbox.report.smoke import SmokeReport, sentence, smoke_data, smoke_markdown
+from sandbox.report.render import markdown
+from sandbox.report.smoke import SmokeReport, sentence, smoke_data, smoke_document
 from unit.record.samples import sample_record
 from unit.report.smoke_samples import look, records, report_of
 
@@ -36,6 +37,11 @@ SAMPLES: dict[str, SmokeReport] = {
         look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]
     ),
 }
+
+
+def smoke_markdown(report: SmokeReport) -> str:
+    """``smoke.md``, a comment on a pull request."""
+    return markdown.text(smoke_document(report), level=2)
 
 
 def changed(**factors: float) -> list[Record]:

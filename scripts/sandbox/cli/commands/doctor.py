@@ -2,7 +2,8 @@
 
 from dataclasses import asdict
 
-from sandbox.cli.common.options import Json, show
+from sandbox.cli.common.options import Json
+from sandbox.cli.common.showing import show
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode
 from sandbox.report.text import wrapped

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.options import Json, Name, Via, chosen, show
+from sandbox.cli.common.options import Json, Name, Via, chosen
 from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.common.showing import show
 from sandbox.cli.common.viewing import follow
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.common.options import Json, Name, Timeout, show
+from sandbox.cli.common.options import Json, Name, Timeout
 from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.common.showing import show
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError

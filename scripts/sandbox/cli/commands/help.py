@@ -1,6 +1,7 @@
 """help: three examples, then every command in groups."""
 
-from sandbox.cli.registry import About, as_typed, guides
+from sandbox.cli.console import as_typed
+from sandbox.cli.registry import About, guides
 from sandbox.core.paths import IN_CHECKOUT
 
 ABOUT = About(group="look first", after="doctor", needs_engine=False)

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sandbox.cli.common.options import Json, either, place, show
+from sandbox.cli.common.options import Json, either, place
 from sandbox.cli.common.results import read_manifest
+from sandbox.cli.common.showing import show
 from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS, yaml_files

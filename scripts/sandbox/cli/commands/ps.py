@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.common.options import Json, NameOfPs, show
+from sandbox.cli.common.options import Json, NameOfPs
 from sandbox.cli.common.running import undisturbed
+from sandbox.cli.common.showing import show
 from sandbox.cli.common.viewing import StackData, follow, stack_lines, view_now
-from sandbox.cli.console import ProgressDisplay
-from sandbox.cli.registry import About, as_typed
+from sandbox.cli.console import ProgressDisplay, as_typed
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import Stack, all_stacks, find_stack

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from sandbox.cli.common.options import Json, show
-from sandbox.cli.registry import About, as_typed
+from sandbox.cli.common.options import Json
+from sandbox.cli.common.showing import show
+from sandbox.cli.console import as_typed
+from sandbox.cli.registry import About
 from sandbox.report.text import text_table
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot

@@ -9,8 +9,7 @@ from functools import partial
 
 from sandbox.cli.common.options import need_profile
 from sandbox.cli.common.showing import show_document
-from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
-from sandbox.cli.registry import as_typed
+from sandbox.cli.console import LiveLine, ProgressDisplay, as_typed, second_text
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.files import write_atomically
 from sandbox.core.paths import RESULTS
@@ -26,8 +25,8 @@ from sandbox.matrix.runner import Advance, MatrixEvent, MoreBlocks, start
 from sandbox.matrix.smoke import BASE, HEAD, asked, judged_look, log_of_lost, run_looks
 from sandbox.record.store import ResultFolder
 from sandbox.report.plan import matrix_plan_data, matrix_plan_document
-from sandbox.report.render import terminal
-from sandbox.report.smoke import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown
+from sandbox.report.render import markdown, terminal
+from sandbox.report.smoke import SmokeLook, SmokeReport, sentence, smoke_data, smoke_document
 from sandbox.report.text import duration
 from sandbox.stack.engine import Docker
 
@@ -198,7 +197,7 @@ def smoke_look(result: ResultFolder) -> SmokeLook:
 
 
 def _show_smoke(report: SmokeReport, results: Sequence[ResultFolder], as_json: bool) -> int:
-    text = as_typed(smoke_markdown(report))
+    text = as_typed(markdown.text(smoke_document(report), level=2))
     for result in results:
         write_atomically(result.path / "smoke.md", text)
     if as_json:

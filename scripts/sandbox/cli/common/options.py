@@ -1,13 +1,10 @@
-"""Options of several commands, and the answer that JSON=1 is for."""
+"""Options of several commands."""
 
-import json
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.registry import as_typed
 from sandbox.core.errors import SandboxError
 
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
@@ -58,11 +55,6 @@ KeepLogs = Annotated[
     bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def show(as_json: bool, data: Any, lines: Iterable[str]) -> None:
-    """Prints an answer as JSON, or as text whose commands are those that the user can type."""
-    print(json.dumps(data, indent=2) if as_json else as_typed("\n".join(lines)))
 
 
 def either(typed: str | None, option: str | None, variable: str) -> str | None:

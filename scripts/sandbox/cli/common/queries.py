@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from sandbox.cli.common.results import print_broken
-from sandbox.cli.registry import as_typed
+from sandbox.cli.console import as_typed
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
 from sandbox.record.index import LATER, VIEWS, Part, open_index

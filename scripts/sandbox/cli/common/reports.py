@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.cli.common.options import show
 from sandbox.cli.common.results import read_manifest, unreadable
-from sandbox.cli.registry import as_typed
+from sandbox.cli.common.showing import show
+from sandbox.cli.console import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.files import write_atomically
 from sandbox.judge.calibration import noise_of

@@ -1,15 +1,21 @@
-"""How commands print a document: as JSON data, or as lines for this terminal."""
+"""How commands print an answer: as JSON data, or as lines for this terminal."""
 
+import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sandbox.cli.common.options import show
+from sandbox.cli.console import as_typed
 from sandbox.report.document import Document
 from sandbox.report.render import terminal
 from sandbox.report.text import WIDTH
+
+
+def show(as_json: bool, data: Any, lines: Iterable[str]) -> None:
+    """Prints an answer as JSON, or as text whose commands are those that the user can type."""
+    print(json.dumps(data, indent=2) if as_json else as_typed("\n".join(lines)))
 
 
 def show_document(as_json: bool, data: Any, document: Document, below: Sequence[str] = ()) -> None:

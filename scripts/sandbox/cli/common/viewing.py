@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
-from sandbox.cli.common.options import show
+from sandbox.cli.common.showing import show
 from sandbox.core.errors import counted
 from sandbox.measure.trial.watch import Watch
 from sandbox.profile.versions import short_version

@@ -6,9 +6,10 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sandbox.judge.compare import Judged
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.record.record import Record
 from sandbox.record.server_series import Points
@@ -138,6 +139,31 @@ def _place(
     panel = levels_text(cell.levels, others)
     where = ", ".join(filter(None, (panel, levels_text(cell.levels, [x]) if x else "")))
     return Place(xs.index(cell.levels[x]) if x else 0, variant, panel, where)
+
+
+def by_cell(runs: Iterable[RunData]) -> dict[str, list[RunData]]:
+    """The runs whose figures count, by cell."""
+    found: dict[str, list[RunData]] = {}
+    for run in runs:
+        if run.good:
+            found.setdefault(run.record.cell, []).append(run)
+    return found
+
+
+def telling(layout: Layout, judged: Judged, most: int) -> list[str]:
+    """Combinations to draw second by second: all, or those with the largest real differences; in
+    file order.
+    """
+    if len(layout.wheres) <= most:
+        return layout.wheres
+    sizes = dict.fromkeys(layout.wheres, (False, 0.0))
+    for verdict in judged.verdicts:
+        if verdict.judgement and verdict.cell in layout.places:
+            where = layout.places[verdict.cell].where
+            size = abs(verdict.judgement.effect.estimate) / verdict.judgement.effect.margin
+            sizes[where] = max(sizes[where], (verdict.word in ("better", "worse"), size))
+    best = sorted(sizes, key=lambda where: sizes[where], reverse=True)[:most]
+    return [where for where in layout.wheres if where in best]
 
 
 def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:

@@ -19,10 +19,12 @@ from sandbox.report.charts.layout import (
     Layout,
     Place,
     RunData,
+    by_cell,
     layout_of,
     mean,
     median_line,
     run_lines,
+    telling,
     thinned,
 )
 from sandbox.report.charts.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
@@ -103,31 +105,6 @@ def side_by_side(name: str, title: str, figures: Sequence[Figure]) -> list[Figur
         return list(figures)
     panels = [replace(panel, title=figure.title) for figure in figures for panel in figure.panels]
     return [replace(figures[0], name=name, title=title, panels=panels)]
-
-
-def by_cell(runs: Iterable[RunData]) -> dict[str, list[RunData]]:
-    """The runs whose figures count, by cell."""
-    found: dict[str, list[RunData]] = {}
-    for run in runs:
-        if run.good:
-            found.setdefault(run.record.cell, []).append(run)
-    return found
-
-
-def telling(layout: Layout, judged: Judged, most: int) -> list[str]:
-    """Combinations to draw second by second: all, or those with the largest real differences; in
-    file order.
-    """
-    if len(layout.wheres) <= most:
-        return layout.wheres
-    sizes = dict.fromkeys(layout.wheres, (False, 0.0))
-    for verdict in judged.verdicts:
-        if verdict.judgement and verdict.cell in layout.places:
-            where = layout.places[verdict.cell].where
-            size = abs(verdict.judgement.effect.estimate) / verdict.judgement.effect.margin
-            sizes[where] = max(sizes[where], (verdict.word in ("better", "worse"), size))
-    best = sorted(sizes, key=lambda where: sizes[where], reverse=True)[:most]
-    return [where for where in layout.wheres if where in best]
 
 
 def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:

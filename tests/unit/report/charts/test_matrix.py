@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.report.charts.layout import RunData, layout_of
-from sandbox.report.charts.matrix import MOST_WHERES, matrix_figures, telling
+from sandbox.report.charts.layout import RunData, layout_of, telling
+from sandbox.report.charts.matrix import MOST_WHERES, matrix_figures
 from sandbox.report.charts.svg import Area, Bar, Dot, Figure, Level, Line
 from unit.report.made_up import made_up
 
