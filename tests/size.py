@@ -24,6 +24,7 @@ ONE_FILE_EACH = {
     "failure/faults",
     "load",
     "measure/trial/checks",
+    "report/render",
 }
 """Folders in which a small module has its reason: each thing that can be added is one file."""
 SHIPPED = {"in_client", "in_helper"}

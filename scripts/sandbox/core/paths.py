@@ -1,5 +1,8 @@
-"""Where things are: the files that ship with the tool, the user's own profiles, results."""
+"""Where files are: those that ship with the tool, the user's own profiles, results; and how one is
+written whole or not at all.
+"""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,3 +78,30 @@ def yaml_files(folders: list[Path]) -> Mapping[str, Path]:
             )
         found[path.stem] = path
     return found
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that a reader, a crash or a kill sees all of it or none; flushed to disk.
+    Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Makes what was created, replaced or removed in a folder outlive a loss of power. Raises
+    OSError.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

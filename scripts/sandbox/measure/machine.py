@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 from sandbox.judge.calibration import Calibration
 from sandbox.measure import in_client
 from sandbox.measure.counters import ServerState

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from sandbox.core.files import flush_folder, write_atomically
+from sandbox.core.paths import flush_folder, write_atomically
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.redaction import refuse_secrets

@@ -18,8 +18,7 @@ from pathlib import Path
 import yaml
 
 from sandbox.core.errors import MachineError, SandboxError
-from sandbox.core.files import write_atomically
-from sandbox.core.paths import CHECKOUT, LOCK_FILE
+from sandbox.core.paths import CHECKOUT, LOCK_FILE, write_atomically
 from sandbox.profile.images import Availability, Catalog, Lock, built_alias, built_reference
 from sandbox.profile.names import PACKAGE_LABEL
 from sandbox.profile.plan import Plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 from sandbox.stack.locks import cache_folder
 
 

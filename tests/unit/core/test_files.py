@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 
@@ -34,7 +34,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 _ENDLESS_WRITER = """
 import sys
 from pathlib import Path
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 number = 0
 while True:
     number += 1

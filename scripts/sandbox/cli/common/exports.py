@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sandbox.cli.common.results import find_result, metrics_in, print_broken, read_manifest, side_of
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.core.files import write_atomically
-from sandbox.core.paths import RESULTS
+from sandbox.core.paths import RESULTS, write_atomically
 from sandbox.judge.past_results import history_of
 from sandbox.measure.machine import read_calibration
 from sandbox.record.index import open_index, open_one

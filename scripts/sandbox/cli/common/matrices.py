@@ -11,8 +11,7 @@ from sandbox.cli.common.options import need_profile
 from sandbox.cli.common.showing import show_document
 from sandbox.cli.console import LiveLine, ProgressDisplay, as_typed, second_text
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.core.files import write_atomically
-from sandbox.core.paths import RESULTS
+from sandbox.core.paths import RESULTS, write_atomically
 from sandbox.judge.compare import Known
 from sandbox.judge.gate import EXIT_CODES
 from sandbox.load.common.workload import Progress, Second

@@ -12,7 +12,7 @@ from sandbox.cli.common.results import read_manifest, unreadable
 from sandbox.cli.common.showing import show
 from sandbox.cli.console import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 from sandbox.judge.calibration import noise_of
 from sandbox.judge.compare import Judged, judge_matrix
 from sandbox.judge.open_trials import by_log_rank

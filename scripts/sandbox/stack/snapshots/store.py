@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from sandbox.core.errors import MachineError
-from sandbox.core.files import write_atomically
+from sandbox.core.paths import write_atomically
 from sandbox.profile.names import Identity
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import helper_options, label_options
