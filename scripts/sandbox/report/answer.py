@@ -16,7 +16,6 @@ from sandbox.report.trial_cells import cell_table, is_open, median_text, seen_me
 
 Levels = Mapping[str, str]
 """Of one cell, by factor."""
-
 MOST_PLACES = 3
 """Nobody reads more than these: beyond that, the cells are only counted."""
 _TOO_FEW = "too few"
@@ -33,6 +32,7 @@ _PHRASES = {
     "not measured": "has no value for this metric",
     _TOO_FEW: f"has too few blocks for a verdict (at least {FEWEST_BLOCKS} are needed)",
 }
+_EXPECTED = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
 
 def answer(part: MatrixPart, judged: Judged) -> str:
@@ -147,9 +147,6 @@ def _place(factors: Mapping[str, Sequence[str]], product: Mapping[str, Sequence[
         if len(product[factor]) < len(levels)
     ]
     return f"at {' and '.join(text)}" if text else ""
-
-
-_EXPECTED = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
 
 @dataclass(frozen=True, slots=True)

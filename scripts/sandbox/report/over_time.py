@@ -53,6 +53,16 @@ _OPEN_TRIALS = (
     "open: trials of A+B that were still open at their end; the effect is a bound that holds"
     " however long they would have lasted"
 )
+_MOST_VERSION = 26
+_POINT_COLUMNS = [
+    Column("measured (UTC)"),
+    Column("server"),
+    Column("tool"),
+    Column("n", number=True),
+    Column("value", number=True),
+    Column("95 % interval", number=True),
+    Column(""),
+]
 
 
 def comparison_document(
@@ -255,18 +265,6 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
     }
     between = bounds_data(verdict.metric, *verdict.bounds) if verdict.bounds else {}
     return text | judgement_data(verdict.judgement, RUNS) | between
-
-
-_MOST_VERSION = 26
-_POINT_COLUMNS = [
-    Column("measured (UTC)"),
-    Column("server"),
-    Column("tool"),
-    Column("n", number=True),
-    Column("value", number=True),
-    Column("95 % interval", number=True),
-    Column(""),
-]
 
 
 def history_document(history: History) -> Document:

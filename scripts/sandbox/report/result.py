@@ -36,6 +36,12 @@ shown.
 _MOST_VALUES, _LONGEST_VALUE = 20, 61
 """Of values that nobody set, in Markdown: how many for a pair of variants, and how much of each."""
 _OF_NODE = ("nodes", "image", "version", "digest", "given")
+MOST_OPEN_RUNS = 40
+"""A longer list of runs is folded."""
+_FILES = [
+    Fact("full plan and list of runs", "", links={"manifest.json": "manifest.json"}),
+    Fact("summary for a pull request", "", links={"summary.md": "summary.md"}),
+]
 
 
 def environment_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
@@ -249,14 +255,6 @@ def _unset_line(found: ComparedVariants) -> str:
 
 def _short(value: str | None) -> str:
     return cut((value or "''").replace("|", "\\|"), _LONGEST_VALUE)
-
-
-MOST_OPEN_RUNS = 40
-"""A longer list of runs is folded."""
-_FILES = [
-    Fact("full plan and list of runs", "", links={"manifest.json": "manifest.json"}),
-    Fact("summary for a pull request", "", links={"summary.md": "summary.md"}),
-]
 
 
 def charts_section(figures: Sequence[Figure]) -> Section:

@@ -54,6 +54,9 @@ _LEDGER = (
 )
 STALLED_MS = 500.0
 """Where an outage must be longer than this to count, the reader should know."""
+_EVERYWHERE = "in every cell"
+_RTO = "rto_ms"
+_UNITS = {"1/run": "per trial"}
 
 
 def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
@@ -226,11 +229,6 @@ def _check_text(found: Counter[tuple[str, str]], name: str) -> str:
     unknown = found[name, "unknown"]
     text = f"{found[name, 'fail']} of {judged}" if judged else ""
     return ", ".join(filter(None, (text, f"{unknown} {UNKNOWN}" if unknown else "")))
-
-
-_EVERYWHERE = "in every cell"
-_RTO = "rto_ms"
-_UNITS = {"1/run": "per trial"}
 
 
 def answer_of(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:

@@ -22,6 +22,8 @@ LOG_RANK_TEXT = (
     " acknowledged), so the log-rank test decides; the effect is a bound that holds however long"
     " they would have lasted"
 )
+FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
+MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
 
 
 def any_open(judged: Judged) -> bool:
@@ -88,10 +90,6 @@ def bounds_data(name: str, size: Bounds, interval: Bounds | None) -> dict[str, A
     }
 
 
-FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
-MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
-
-
 @dataclass(frozen=True, slots=True)
 class Units:
     """What a comparison counts, and what its figures say: how many are needed, and that there are
@@ -105,6 +103,8 @@ class Units:
 
 
 BLOCKS = Units("blocks", "blocks", "blocks", "fewer than 6 blocks")
+
+
 RUNS = Units("runs a side", "runs", "a side", "too few runs")
 
 

@@ -24,6 +24,13 @@ FAINTEST, STRONGEST = 0.04, 0.5
 """How much of the colour covers the background; with more, the numbers would be hard to read."""
 _HEAT_ROW, _HEAT_HEAD, _HEAT_GAP, _LETTER = 62, 40, 3, 6.3
 _NARROWEST, _WIDEST, _LONGEST_NAME = 104, 170, 40
+BREADTH = 1120
+_LEFT, _RIGHT, _HEAD, _FOOT = 86, 150, 18, 34
+_STRIP, _LANE = 78, 22
+_MOST_TICKS = 4
+_WIDEST_KEY = 22
+_DOT, _TRIANGLE = 2.4, 3.2
+_FILLED = ' style="fill:currentColor;stroke:none;fill-opacity:{}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +139,6 @@ def _in_square(square: HeatSquare, x: float, y: float) -> Iterable[str]:
         )
 
 
-BREADTH = 1120
-_LEFT, _RIGHT, _HEAD, _FOOT = 86, 150, 18, 34
-_STRIP, _LANE = 78, 22
-_MOST_TICKS = 4
-_WIDEST_KEY = 22
-
-
 @dataclass(frozen=True, slots=True)
 class Strip:
     """One chart of them. ``key``: names and colours, written beside it; ``lanes``: names of y = 0,
@@ -228,10 +228,6 @@ def _seconds_below(frame: Frame, title: str) -> Iterable[str]:
     for tick in frame.x.ticks():
         yield text_element(frame.point(tick, frame.y.low)[0], y, written(tick), "middle")
     yield text_element(frame.left + frame.width / 2, y + 14, title, "middle")
-
-
-_DOT, _TRIANGLE = 2.4, 3.2
-_FILLED = ' style="fill:currentColor;stroke:none;fill-opacity:{}"'
 
 
 @dataclass(frozen=True, slots=True)

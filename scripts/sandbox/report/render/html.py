@@ -17,8 +17,8 @@ from sandbox.report.document import Document, Medium, Part, Table, shown_in
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
-
 _GAP, _HEAD, _COLUMNS = 18, 22, 3
+_HYPHENATED = re.compile(r"\S+-\S+")
 
 
 def page(document: Document) -> str:
@@ -38,9 +38,6 @@ def _split(table: Table) -> tuple[list[object], list[object]]:
     if len(table.rows) <= FOLD_FROM:
         return list(table.rows), []
     return [row for row in table.rows if not row.quiet], [row for row in table.rows if row.quiet]
-
-
-_HYPHENATED = re.compile(r"\S+-\S+")
 
 
 def rendered(name: str, **values: Any) -> str:
