@@ -14,6 +14,7 @@ import pytest
 
 from perf.query import make_result
 from sandbox.cli.commands import list as list_command
+from sandbox.cli.common import lists
 from sandbox.cli.common.exports import export
 from sandbox.cli.common.over_time import compare, gate_code, history
 from sandbox.cli.common.queries import needed_parts, query
@@ -282,7 +283,7 @@ def test_the_latest_is_the_newest_until_one_has_ended(tmp_path: Path) -> None:
 def test_a_result_whose_manifest_cannot_be_read_is_listed_as_such(
     tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(list_command, "RESULTS", tmp_path)
+    monkeypatch.setattr(lists, "RESULTS", tmp_path)
     good, broken = (save(tmp_path, {"bench": [1.0]}, None, day) for day in (1, 2))
     (broken.path / "manifest.json").write_text("{")
     list_command.command("results")

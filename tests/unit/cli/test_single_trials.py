@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.commands import list as list_command
+from sandbox.cli.common import lists
 from sandbox.cli.common.exports import export
 from sandbox.cli.common.over_time import compare, history
 from sandbox.cli.common.queries import query
@@ -73,7 +74,7 @@ def test_an_old_trial_is_found_listed_and_reported(
     capsys: Printed,
 ) -> None:
     assert find_result(old.path.name, tmp_path, "report").path == old.path
-    monkeypatch.setattr(list_command, "RESULTS", tmp_path)
+    monkeypatch.setattr(lists, "RESULTS", tmp_path)
     list_command.command("results")
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines] == [

@@ -12,6 +12,7 @@ import pytest
 from sandbox.cli.commands import config, doctor, plan, profiles
 from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
+from sandbox.cli.common import lists
 from sandbox.cli.common.exports import export
 from sandbox.cli.common.over_time import compare, history
 from sandbox.cli.common.queries import query
@@ -53,7 +54,7 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     results = tmp_path / "results"
     a_result(results)
     a_result(results, days=1)
-    monkeypatch.setattr(list_command, "RESULTS", results)
+    monkeypatch.setattr(lists, "RESULTS", results)
     return results
 
 
