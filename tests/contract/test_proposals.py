@@ -60,6 +60,9 @@ def _planned_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(planner, "_planned", planned)
         yield
+    for refusal in refused.values():
+        if refusal:  # else all the frames that it went through stay, for the garbage collector
+            refusal.__traceback__ = refusal.__context__ = None
 
 
 def refusal(request: PlanRequest) -> SandboxError | None:

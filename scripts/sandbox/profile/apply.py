@@ -144,8 +144,9 @@ def _where_it_applies(
     """The group with what the setting applies to: servers of another series, another component, an
     attached one.
     """
-    components = [name for variant in setting.variants for name in variant.when.component or []]
-    for node in missing:
+    named = [name for variant in setting.variants for name in variant.when.component or []]
+    components = list(dict.fromkeys(named))
+    for node in {each.term: each for each in missing}.values():
         (term,) = parse(node.term)
         series = library.catalog.image(node.choice.key).series
         yield from (instead(term.text, term.in_version(each)) for each in reversed(series))

@@ -28,7 +28,6 @@ class Draft:
 
 def expanded_terms(terms: Iterable[Term], library: Library) -> list[Term]:
     """Named profiles replaced by the terms they stand for, aliases by the components' names."""
-    known = {*library.components.names(), *library.settings}
     expanded: list[Term] = []
     for term in terms:
         named = library.named.get(term.name)
@@ -38,11 +37,16 @@ def expanded_terms(terms: Iterable[Term], library: Library) -> list[Term]:
                 what, f"it stands for {named.profile}", instead(term.text, term.name)
             )
         for each in parse(named.profile) if named else [term]:
-            name = each.name
-            if name not in known:
-                name = library.components.aliases().get(name, name)
-            expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
+            expanded.append(_without_alias(each, library))
     return expanded
+
+
+def _without_alias(term: Term, library: Library) -> Term:
+    """The term under its component's own name."""
+    if term.name in library.components.names() or term.name in library.settings:
+        return term
+    name = library.components.aliases().get(term.name, term.name)
+    return replace(term, name=name, text=name + term.text.removeprefix(term.name))
 
 
 def read_terms(terms: list[Term], library: Library) -> tuple[list[Draft], list[Term]]:

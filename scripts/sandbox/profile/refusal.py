@@ -131,7 +131,9 @@ class Search:
         """
         tried.add(refused)
         for proposal in self._proposals(refused, refusal, last_resorts):
-            if proposal in tried or len(tried) > _TRIES:
+            if len(tried) > _TRIES:
+                return None
+            if proposal in tried:
                 continue
             try:
                 self.plan(proposal)
