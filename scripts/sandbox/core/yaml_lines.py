@@ -12,6 +12,20 @@ Place = Sequence[int | str]
 """Keys and positions, from the top of a file down."""
 
 
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C, where PyYAML has it."""
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The tree of a YAML text. Raises YAMLError in the words of the parser in Python, which says
+    more.
+    """
+    try:
+        return yaml.compose(text, Loader=Loader)
+    except yaml.YAMLError:
+        return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
 class YamlFile:
     """A file's ``data``. ``what``: what it should be, for messages. Raises SandboxError (exit 2)
     where it cannot be.
@@ -22,8 +36,8 @@ class YamlFile:
         self._tree: yaml.Node | None = None
         try:
             text = path.read_text(encoding="utf-8")
-            self._tree = yaml.compose(text, Loader=yaml.SafeLoader)
-            self.data: Any = yaml.safe_load(text)
+            self._tree = compose(text)
+            self.data: Any = yaml.load(text, Loader=Loader)  # noqa: S506  (a safe loader)
         except (OSError, UnicodeDecodeError) as problem:
             raise SandboxError(
                 f"{path} cannot be read", str(problem), f"try: ls -l {path}"

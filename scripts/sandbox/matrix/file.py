@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
-from sandbox.core.yaml_lines import Place, line_of, refuse_repeated_keys
+from sandbox.core.yaml_lines import Loader, Place, compose, line_of, refuse_repeated_keys
 from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.definition import Change, Expected, Matrix
 from sandbox.measure.run_checks import Condition
@@ -132,8 +132,8 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
     """A file's tree, which has the line numbers, and its data."""
     try:
         text = path.read_text(encoding="utf-8")
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
+        tree = compose(text)
+        data = yaml.load(text, Loader=Loader)  # noqa: S506  (a safe loader)
         refuse_repeated_keys(tree, partial(_wrong, path))
         return tree, data
     except (OSError, UnicodeDecodeError) as problem:

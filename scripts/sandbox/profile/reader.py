@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from sandbox.core.errors import SandboxError
 from sandbox.core.paths import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
+from sandbox.core.yaml_lines import Loader
 from sandbox.profile.images import Catalog, Lock
 from sandbox.profile.library import (
     Component,
@@ -26,7 +27,6 @@ from sandbox.profile.library import (
 )
 from sandbox.profile.plan import UserFile
 
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -125,6 +125,7 @@ class ComponentFolders:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._component = cache(self._read)
+        self._depends_on_group = cache(self._base_depends)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -148,10 +149,11 @@ class ComponentFolders:
         """The component; one based on its group's component (a replica) is resolved for that
         component.
         """
-        depends_on_group = isinstance(
-            _raw_fragment(self._folder / name)["x-component"].get("based_on"), dict
-        )
-        return self._component(name, group_component if depends_on_group else None)
+        return self._component(name, group_component if self._depends_on_group(name) else None)
+
+    def _base_depends(self, name: str) -> bool:
+        """Whether a component is based on another one in each kind of group."""
+        return isinstance(_raw_fragment(self._folder / name)["x-component"].get("based_on"), dict)
 
     def _read(self, name: str, group_component: str | None) -> Component:
         path = self._folder / name / "compose.yaml"

@@ -18,12 +18,13 @@ from sandbox.core.paths import broken_file, profile_folders, yaml_files
 from sandbox.core.plugin_options import OptionValue
 from sandbox.core.plugins import plugins_of_classes
 from sandbox.core.words import help_in
+from sandbox.core.yaml_lines import Loader
 from sandbox.load.common.lua_load import SCRIPT, LuaLoad
 from sandbox.load.common.workload import Workload
 from sandbox.load.statements import Statements, parse_statements
 from sandbox.load.sysbench import script_of
 from sandbox.profile.plan import UserFile
-from sandbox.profile.reader import Loader, read_user_file
+from sandbox.profile.reader import read_user_file
 
 WORKLOADS = profile_folders("workloads")
 EXAMPLE = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
