@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -33,10 +34,7 @@ class Plugins(Generic[Found]):
 
     def names(self) -> list[str]:
         """Names of all plug-ins in order; imports none."""
-        files = [path.stem for path in self._folder().glob("[!_]*.py")]
-        folders = [path.parent.name for path in self._folder().glob("*/__init__.py")]
-        stems = sorted({*files, *folders} - {_SHARED})
-        return [stem.replace("_", self.separator) for stem in stems]
+        return [stem.replace("_", self.separator) for stem in _stems(self._folder())]
 
     def named(self, name: str) -> Found:
         """The plug-in of a name; imports its file alone.
@@ -72,6 +70,16 @@ class Plugins(Generic[Found]):
 
     def _stem(self, name: str) -> str:
         return name.replace(self.separator, "_")
+
+
+@cache
+def _stems(folder: Path) -> list[str]:
+    """Names of the files and folders of a package that are plug-ins, listed once per process: every
+    lookup of a name asks for them.
+    """
+    files = [path.stem for path in folder.glob("[!_]*.py")]
+    folders = [path.parent.name for path in folder.glob("*/__init__.py")]
+    return sorted({*files, *folders} - {_SHARED})
 
 
 def plugins_of_classes(package: str, base: type[Found], next_step: str) -> Plugins[type[Found]]:
