@@ -334,9 +334,11 @@ def _refresh_file(results: Path, index: Path, copy: Path, found: Found, show: Sh
 def _made(file: str, results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection:
     """A new index, in a file or in memory, with everything that was found."""
     connection = duckdb.connect(file)
+    connection.begin()  # one commit, not one a definition
     for definition in DEFINITIONS:
         connection.execute(definition)
     connection.execute("INSERT INTO about VALUES ($1)", [version(duckdb.__version__)])
+    connection.commit()
     _refresh(connection, results, found, show)
     return connection
 
