@@ -56,10 +56,26 @@ def modules() -> list[Path]:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """A module's tree."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Every statement of a module, wherever in it, and what else is no part of an expression."""
+    found: list[ast.AST] = [parsed(path)]
+    for node in found:  # grows while it is read
+        children = ast.iter_child_nodes(node)
+        found += [each for each in children if not isinstance(each, ast.expr)]
+    return found
+
+
+@cache
 def imports(path: Path) -> frozenset[str]:
     """Dotted names that a module imports, wherever in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -126,7 +142,7 @@ def is_pure(path: Path) -> bool:
     """Whether a module is held to know nothing of the outside."""
     if str(path.relative_to(PACKAGE)) in FILES_ALLOWED:
         return False
-    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    docstring = ast.get_docstring(parsed(path)) or ""
     return (
         layer_of(path) in PURE_ROOMS
         or docstring.startswith("PURE")
@@ -153,9 +169,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(" → ".join(str(path.relative_to(PACKAGE)) for path in reversed(circle.args[1])))
 
 
-def late_imports(tree: ast.AST) -> Iterator[ast.stmt]:
+def late_imports(path: Path) -> Iterator[ast.stmt]:
     """Imports of the package's own modules inside functions."""
-    for function in ast.walk(tree):
+    if not re.search(r"^\s+(import|from) ", path.read_text(), re.MULTILINE):
+        return
+    for function in nodes(path):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -172,7 +190,7 @@ def test_a_late_import_says_which_time_it_saves(path: Path) -> None:
     lines = text.splitlines()
     if any(line.startswith("# Imports are late, for start-up time: ") for line in lines):
         return
-    for node in late_imports(ast.parse(text)):
+    for node in late_imports(path):
         above = node.lineno - 2  # the index of the line before it
         while lines[above].lstrip().startswith(("import ", "from ")) or not lines[above].strip():
             above -= 1
@@ -194,10 +212,9 @@ def test_pure_modules_know_nothing_of_the_outside(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    docstring = ast.get_docstring(tree)
+    docstring = ast.get_docstring(parsed(path))
     assert docstring, "no module docstring"
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef) and node.end_lineno:
             assert node.end_lineno - node.lineno <= 60, (
                 f"{node.name} is {node.end_lineno - node.lineno} lines"
@@ -207,7 +224,7 @@ def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path
 def test_a_class_name_stands_for_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name.lstrip("_"), []).append(
                     f"{path.relative_to(PACKAGE)}:{node.lineno}"
