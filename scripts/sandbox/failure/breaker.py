@@ -5,7 +5,7 @@ happens.
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -398,10 +398,27 @@ def _outcomes(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> l
     """How it went, for each. An interruption waits for all of them: what is done here is not left
     half done.
     """
-    with ThreadPoolExecutor(max_workers=max(1, len(subjects))) as pool:
-        futures = [pool.submit(do, each) for each in subjects]
-        _wait_through(futures)
+    futures: list[Future[Answer]] = [Future() for _ in subjects]
+    try:
+        for future, subject in zip(futures, subjects, strict=True):
+            threading.Thread(target=_fulfil, args=(future, do, subject)).start()
+        wait(futures)
+    except BaseException:
+        # A thread pool forgets a thread that had begun when its start was interrupted.
+        begun = [future for future in futures if not future.cancel()]
+        _wait_through(begun)
+        raise
     return futures
+
+
+def _fulfil(future: Future[Answer], do: Callable[[Subject], Answer], subject: Subject) -> None:
+    """Does it for one of them, unless it was interrupted before."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(do(subject))
+    except BaseException as problem:  # noqa: BLE001  (whoever waits decides)
+        future.set_exception(problem)
 
 
 def _wait_through(futures: Sequence[Future[Answer]]) -> None:

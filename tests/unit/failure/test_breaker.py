@@ -13,7 +13,13 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure import breaker as breaker_module
-from sandbox.failure.breaker import Breaker, FaultRequest, heal_recorded, refuse_unable
+from sandbox.failure.breaker import (
+    Breaker,
+    FaultRequest,
+    _outcomes,
+    heal_recorded,
+    refuse_unable,
+)
 from sandbox.failure.fault import Fault
 from sandbox.failure.faults.hang import Hang
 from sandbox.failure.registry import end_together
@@ -437,6 +443,26 @@ def test_an_interruption_waits_until_nothing_is_half_done(stack: FakeStack, log:
     assert log == ["pause mysql1"]
     breaker.close()
     assert log == ["pause mysql1", "unpause mysql1"] and not broken(stack)
+
+
+def test_an_interruption_while_a_thread_starts_waits_for_it_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    original = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        original(thread)
+        raise KeyboardInterrupt
+
+    def slowly(name: str) -> None:
+        time.sleep(0.1)
+        done.append(name)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        _outcomes(slowly, ["begun", "not begun"])
+    assert done == ["begun"]
 
 
 @pytest.mark.parametrize("by", ["the breaker", "make heal"])

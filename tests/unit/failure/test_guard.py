@@ -16,106 +16,25 @@ from typing import Any
 
 import pytest
 
-from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.failure import guard
-from sandbox.failure.breaker import FaultRequest, Injection, _outcomes
+from sandbox.failure.breaker import FaultRequest, Injection
 from sandbox.failure.guard import Guard, serve
-from sandbox.stack.protocol import StackNode
-from unit.failure.faults.recording_node import RecordingNode
-from unit.fake_stack import CLIENT, FakeStack, server
+from unit.failure.guard_rig import NOT_HEALED, OUTLASTED, FakeBreaker, FoundStack
+from unit.fake_stack import FakeStack
 
 REQUEST = FaultRequest("hang", {"what": "server"}, ["mysql1"])
 SCRIPT = """\
 import sys
 sys.path[:0] = [{scripts!r}, {tests!r}]
 from sandbox.failure import guard
-from unit.failure.test_guard import FakeBreaker, FoundStack
+from unit.failure.guard_rig import FakeBreaker, FoundStack
 guard.containers = lambda *_: ()
 guard.Stack = FoundStack
 guard.Breaker = lambda stack, is_able: FakeBreaker({log!r})
 guard.main(sys.argv[1])
 """
-OUTLASTED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-NOT_HEALED = MachineError("not healed: hang on mysql1", "mysql1: no such device", "try: make heal")
-
-
-class FoundStack:
-    """A stack that is only looked for."""
-
-    def __init__(self, *_: object) -> None:
-        self.looks = 0
-        self.weighed: list[str] = []
-
-    def nodes(self) -> list[StackNode]:
-        """A server and the client."""
-        return [server("mysql1"), CLIENT]
-
-    def control(self, node: str) -> RecordingNode:
-        """What remembers its weight, and then finds no engine."""
-        gone = MachineError("the Docker engine does not answer", "-", "try: make doctor")
-        return RecordingNode(
-            node, log=self.weighed, refuses={"weigh": gone} if self.weighed else {}
-        )
-
-    def refresh(self) -> None:
-        self.looks += 1
-
-
-class FakeBreaker:
-    """Writes down what it is asked, in a file; the key says what happens."""
-
-    def __init__(self, log: str) -> None:
-        self.log = Path(log)
-        self.heals = True
-
-    def _note(self, text: str) -> None:
-        with self.log.open("a") as file:
-            file.write(f"{text}\n")
-
-    def prepare(self, key: str, request: FaultRequest) -> None:
-        """Prepares."""
-        self._note(
-            f"prepare {key} {request.fault} {request.options.get('what', '-')}"
-            f" {' '.join(request.nodes)}"
-        )
-        if key == "refused":
-            raise SandboxError("no such target", "known: writer", "try: make ps", ExitCode.UNKNOWN)
-
-    def inject(self, key: str) -> Injection:
-        """Injects."""
-        self._note(f"inject {key}")
-        if key == "slow":
-            time.sleep(0.5)
-        if key == "outlasts":
-            _outcomes(self._outlast, [key])
-        if key == "bug":
-            raise RuntimeError("a bug")
-        if key == "vanishes":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return Injection(1, 2, {"mysql1": "it runs"})
-
-    def _outlast(self, _: str) -> None:
-        for number in OUTLASTED:
-            self._note(str(number.value))
-            time.sleep(0.2)  # until the signal has come
-        self._note("injected")
-
-    def heal(self, key: str) -> int:
-        """Heals."""
-        self._note(f"heal {key}")
-        self.heals = key != "stays"
-        return 3
-
-    def close(self) -> None:
-        """Heals all."""
-        if "hangs" in self.log.read_text():
-            time.sleep(60)
-        self._note("close")
-        os.kill(os.getpid(), signal.SIGTERM)  # impatience does not end it before all is healed
-        self._note("closed")
-        if not self.heals:
-            raise NOT_HEALED
 
 
 @pytest.fixture
@@ -205,7 +124,8 @@ def test_a_second_signal_does_not_leave_an_injection_that_is_under_way(
         while str(number.value) not in log.read_text().splitlines():
             time.sleep(0.01)
         started._process.send_signal(number)
-    started._process.wait(10)
+        Path(f"{log}.sent-{number.value}").touch()
+    started._process.wait(60)
     assert log.read_text().splitlines() == [
         "inject outlasts",
         "15",
