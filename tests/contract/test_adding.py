@@ -3,16 +3,17 @@ used.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contract.copied_checkout import CopiedPython, copied_checkout, remove_bytecode
 from sandbox.core.paths import CHECKOUT
 
 COMPONENT = """\
@@ -154,52 +155,49 @@ FILES = {
 }
 
 
+@dataclass(frozen=True)
+class Copy:
+    """The checkout with one more of each, and its Python."""
+
+    folder: Path
+    python: CopiedPython
+
+
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout with one more of each."""
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """Made and imported once."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("compose", "images", "profiles", "scripts", "tests"):
-        unused = shutil.ignore_patterns("__pycache__", "golden")
-        shutil.copytree(CHECKOUT / name, folder / name, ignore=unused)
+    copied_checkout(folder, ("compose", "images", "profiles", "scripts", "tests"), ("golden",))
     shutil.copy(CHECKOUT / "pyproject.toml", folder)
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    return folder
+    python = CopiedPython(folder, {"PYTHONPATH": str(folder / "scripts")})
+    yield Copy(folder, python)
+    python.close()
+    remove_bytecode(folder)
 
 
-def python(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Python in the copy, with its package."""
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "scripts")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(copy: Copy, *words: str) -> subprocess.CompletedProcess[str]:
     """A command of the copy."""
-    return python(copy, "-m", "sandbox.cli", *words)
+    return copy.python.run("-m", "sandbox.cli", *words)
 
 
-def printed(copy: Path, script: str) -> list[str]:
+def printed(copy: Copy, script: str) -> list[str]:
     """Lines that a script prints which uses the package of the copy."""
-    done = python(copy, "-c", script)
+    done = copy.python.run("-c", script)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def sandbox(copy: Path, *words: str) -> str:
+def sandbox(copy: Copy, *words: str) -> str:
     """What a command of the copy prints."""
     done = run(copy, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_terms_are_found(copy: Path) -> None:
+def test_terms_are_found(copy: Copy) -> None:
     rooms: dict[str, dict[str, str]] = json.loads(sandbox(copy, "profiles", "--json"))
     terms = {name: text for room in rooms.values() for name, text in room.items()}
     assert terms["greeter"] == "says hello to every session"
@@ -213,7 +211,7 @@ def test_terms_are_found(copy: Path) -> None:
         ("matrices", "matrix", {"connections"}),
     ],
 )
-def test_what_is_run_is_found(copy: Path, what: str, column: str, names: set[str]) -> None:
+def test_what_is_run_is_found(copy: Copy, what: str, column: str, names: set[str]) -> None:
     rows: list[dict[str, Any]] = json.loads(sandbox(copy, "list", what, "--json"))[what]
     assert names <= {row[column] for row in rows}
 
@@ -240,7 +238,7 @@ def test_what_is_run_is_found(copy: Path, what: str, column: str, names: set[str
         ("workloads", {"workload": "nine-writes", "help": "Nothing but updates."}),
     ],
 )
-def test_it_is_listed_with_its_options_and_help(copy: Path, what: str, row: dict[str, Any]) -> None:
+def test_it_is_listed_with_its_options_and_help(copy: Copy, what: str, row: dict[str, Any]) -> None:
     assert row in json.loads(sandbox(copy, "list", what, "--json"))[what]
 
 
@@ -265,14 +263,14 @@ def test_it_is_listed_with_its_options_and_help(copy: Path, what: str, row: dict
     ],
 )
 def test_a_command_takes_it_and_knows_its_options(
-    copy: Path, words: tuple[str, ...], what: str, known: str
+    copy: Copy, words: tuple[str, ...], what: str, known: str
 ) -> None:
     done = run(copy, *words)
     assert done.returncode == 2
     assert done.stderr.splitlines()[:2] == [what, known]
 
 
-def test_a_fault_and_an_action_are_steps_of_a_trial(copy: Path) -> None:
+def test_a_fault_and_an_action_are_steps_of_a_trial(copy: Copy) -> None:
     script = """
 from sandbox.failure.registry import action_named, fault_named
 from sandbox.measure.trial.schedule import scenario_of
@@ -290,7 +288,7 @@ print(repr(action_named("tea-break")))
     ]
 
 
-def test_a_check_judges_every_trial(copy: Path) -> None:
+def test_a_check_judges_every_trial(copy: Copy) -> None:
     script = """
 from sandbox.measure.trial.check import Evidence, judge_all
 for record in judge_all(Evidence(None, unread={"db1": "gone"})):
@@ -301,7 +299,7 @@ for record in judge_all(Evidence(None, unread={"db1": "gone"})):
     assert len(judged) > 1
 
 
-def test_the_tests_of_every_plugin_take_the_new_ones(copy: Path) -> None:
+def test_the_tests_of_every_plugin_take_the_new_ones(copy: Copy) -> None:
     files = (
         "tests/contract/test_faults.py",
         "tests/contract/test_commands.py",
@@ -313,14 +311,14 @@ def test_the_tests_of_every_plugin_take_the_new_ones(copy: Path) -> None:
     )
     new = "coffee-spilt or tea-break or none_recovered or hello or nine-writes"
     options = ("-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", new)
-    done = python(copy, *options, *files)
+    done = copy.python.run(*options, *files)
     assert done.returncode == 0, done.stdout
     passed = [line for line in done.stdout.splitlines() if " PASSED" in line]
     for name in new.split(" or "):
         assert any(f"[{name}]" in line for line in passed), name
 
 
-def test_a_command_runs_and_is_in_the_guide(copy: Path) -> None:
+def test_a_command_runs_and_is_in_the_guide(copy: Copy) -> None:
     assert sandbox(copy, "hello") == "hello\n"
     results = sandbox(copy, "help").partition("\nresults\n")[2].splitlines()
     export = next(number for number, line in enumerate(results) if "make export" in line)
@@ -348,8 +346,8 @@ def test_the_guide_has_a_row_for_each_with_paths_that_exist() -> None:
         assert (CHECKOUT / path).exists(), path
 
 
-def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> None:
-    script = copy / "scripts/sandbox/load/nine_writes/load.lua"
+def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Copy) -> None:
+    script = copy.folder / "scripts/sandbox/load/nine_writes/load.lua"
     script.rename(script.with_suffix(".kept"))
     done = run(copy, "list", "workloads")
     script.with_suffix(".kept").rename(script)

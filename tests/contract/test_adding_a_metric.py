@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.core.paths import CHECKOUT
+from contract.copied_checkout import CopiedPython, copied_checkout, remove_bytecode
 
 TESTS = Path(__file__).parents[1]
 TABLE = "scripts/sandbox/record/metrics.py"
@@ -59,6 +57,7 @@ class Copy:
     """The checkout with two metrics more, and results with figures of them."""
 
     folder: Path
+    python: CopiedPython
     results: dict[str, str]
     """Matrix → its newest result."""
     measured: dict[str, Any]
@@ -84,22 +83,12 @@ class Copy:
 
     def sandbox(self, *words: str) -> str:
         """What a command of the copy prints."""
-        return ran(self.folder, "-m", "sandbox.cli", *words)
+        return ran(self.python, "-m", "sandbox.cli", *words)
 
 
-def ran(folder: Path, *words: str) -> str:
+def ran(python: CopiedPython, *words: str) -> str:
     """What the copy's Python prints."""
-    done = subprocess.run(
-        [sys.executable, *words],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(folder / "scripts"), str(TESTS)]),
-            "XDG_CACHE_HOME": str(folder / "cache"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python.run(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -112,12 +101,10 @@ def replace_once(path: Path, before: str, after: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     """Made and measured once."""
     folder = tmp_path_factory.mktemp("copy")
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("compose", "images", "profiles", "scripts"):
-        shutil.copytree(CHECKOUT / name, folder / name, ignore=ignored)
+    copied_checkout(folder, ("compose", "images", "profiles", "scripts"))
     replace_once(folder / TABLE, ")\nMETRICS = {", f"{ROWS})\nMETRICS = {{")
     for name, (before, after) in PRODUCERS.items():
         replace_once(folder / name, before, after)
@@ -125,14 +112,23 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     results = folder / "results"
     results.mkdir()
     program = TESTS / "contract" / "measured_with_new_metrics.py"
-    measured = json.loads(ran(folder, str(program), str(results)))
+    python = CopiedPython(
+        folder,
+        {
+            "PYTHONPATH": os.pathsep.join([str(folder / "scripts"), str(TESTS)]),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+        },
+    )
+    measured = json.loads(ran(python, str(program), str(results)))
     sql = "select matrix, max(result) as newest from results group by matrix"
-    made = Copy(folder, {}, measured)
+    made = Copy(folder, python, {}, measured)
     rows = json.loads(made.sandbox("query", "--json", sql))
     made.results.update({row["matrix"]: row["newest"] for row in rows})
     for matrix in (LOADS, TRIALS):
         made.sandbox("report", made.results[matrix])
-    return made
+    yield made
+    python.close()
+    remove_bytecode(folder)
 
 
 def table_rows(text: str, title: str) -> dict[str, list[str]]:
@@ -267,5 +263,5 @@ def test_a_record_of_before_is_still_read(copy: Copy) -> None:
         "import sys, pathlib; from sandbox.record.record import Record;"
         "print(Record.model_validate_json(pathlib.Path(sys.argv[1]).read_text()).to_json())"
     )
-    metrics = json.loads(ran(copy.folder, "-c", program, str(older)))["metrics"]
+    metrics = json.loads(ran(copy.python, "-c", program, str(older)))["metrics"]
     assert metrics == {**record["metrics"], "queries_per_tx": None, "last_heal_ms": None}
