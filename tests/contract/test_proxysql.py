@@ -4,7 +4,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -136,27 +135,26 @@ def followed() -> Iterator[tuple[dict[str, Told], socket.socket]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
             connection.sendall(b"GET /follow HTTP/1.0\r\n\r\n")
             yield servers, connection
         server.shutdown()
 
 
 def test_the_checker_tells_every_change_at_once_and_that_it_lives(
-    followed: tuple[dict[str, Told], socket.socket],
+    followed: tuple[dict[str, Told], socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers, connection = followed
     lines = (line.strip() for line in connection.makefile("r") if "=" in line)
     assert next(lines) == "mysql1=writer replica1=none"
     assert next(lines) == "mysql1=writer replica1=none"
+    monkeypatch.setattr(checker, "BEAT_S", 600.0)
     servers["mysql1"].verdict = eligibility.unknown("no answer")
     servers["replica1"].verdict = eligibility.judge_single("OFF", [])
-    changed = time.monotonic()
     assert next(line for line in lines if not line.startswith("mysql1=writer")) in (
         "mysql1=none replica1=none",
         "mysql1=none replica1=writer",
     )
-    assert time.monotonic() - changed < checker.BEAT_S
 
 
 ANSWERS = "10\tgalera1\tONLINE\n11\tgalera2\tONLINE\n11\tgalera3\tONLINE\n20\tgalera2\tONLINE\n"

@@ -53,14 +53,18 @@ def test_a_ready_machine_costs_no_call(machine: Machine) -> None:
 
 
 def test_a_second_run_costs_less_than_300_ms(machine: Machine) -> None:
+    """On an idle machine, where a shell counts to 10,000 in 25 ms; a busy one is slow at both."""
     shutil.copy(ROOT / "scripts" / "requirements.lock", machine.checkout / "scripts")
     machine.run()
-    seconds = []
+    seconds, counted_s = [], []
     for _ in range(5):
+        begun = time.monotonic()
+        subprocess.run(["bash", "-c", "for ((i = 0; i < 10000; i++)); do :; done"], check=True)
+        counted_s.append(time.monotonic() - begun)
         begun = time.monotonic()
         assert machine.run().returncode == 0
         seconds.append(time.monotonic() - begun)
-    assert min(seconds) < 0.3
+    assert min(seconds) < 12 * min(counted_s)
 
 
 def test_packages_are_hash_locked_and_never_built(machine: Machine) -> None:
