@@ -59,7 +59,7 @@ def signed_rank_p(differences: Sequence[float]) -> float:
         return 1.0
     doubled = doubled_ranks([abs(value) for value in sizes])
     positive = sum(rank for rank, value in zip(doubled, sizes, strict=True) if value > 0)
-    ways = ways_to_sum(doubled)
+    ways = _ways_of_ranks(tuple(sorted(doubled)))
     extreme = min(positive, sum(doubled) - positive)
     return min(1.0, 2 * sum(ways[: extreme + 1]) / (1 << len(sizes)))
 
@@ -115,6 +115,12 @@ def ways_to_sum(ranks: Sequence[int]) -> list[int]:
     for rank in ranks:
         ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
     return list(ways)
+
+
+@lru_cache(maxsize=256)
+def _ways_of_ranks(ranks: tuple[int, ...]) -> Sequence[int]:
+    """The null distribution of these ranks; nearly always they are those without ties."""
+    return ways_to_sum(ranks)
 
 
 @cache
