@@ -16,7 +16,15 @@ import pytest
 from contract.copied_checkout import CopiedPython, copied_checkout, remove_bytecode
 from sandbox.core.paths import CHECKOUT
 
-COMPONENT = """\
+SERVER = """\
+x-component:
+  help: MySQL with a hat on
+  based_on: mysql
+  image: mysql
+services:
+  hatted: {}
+"""
+PROXY = """\
 x-component:
   help: says hello to every session
   kind: proxy
@@ -43,6 +51,12 @@ question: Do nine do?
 common: {profile: mysql@9.7, workload: nine_reads}
 factors: {connections: {many: {}, nine: {add: nine-connections}}}
 baseline: {connections: many}
+"""
+FAULT_PROFILE = """\
+title: The writer gets a cup, its operator another
+steps:
+  - {at: 10s, fault: coffee-spilt, target: writer, for: 20s}
+  - {at: 40s, action: tea-break, steep_s: 5}
 """
 COMMAND = '''\
 """hello: a word."""
@@ -142,10 +156,12 @@ def judge(evidence: Evidence) -> Finding:
     return "pass", "none came back"
 '''
 FILES = {
-    "compose/greeter/compose.yaml": COMPONENT,
+    "compose/hatted/compose.yaml": SERVER,
+    "compose/greeter/compose.yaml": PROXY,
     "profiles/settings/nine-connections.yaml": SETTING,
     "profiles/workloads/nine_reads.yaml": WORKLOAD,
     "profiles/matrices/connections.yaml": MATRIX,
+    "profiles/faults/two-cups.yaml": FAULT_PROFILE,
     "scripts/sandbox/cli/commands/hello.py": COMMAND,
     "scripts/sandbox/failure/faults/coffee_spilt.py": FAULT,
     "scripts/sandbox/failure/actions/tea_break.py": ACTION,
@@ -200,8 +216,60 @@ def sandbox(copy: Copy, *words: str) -> str:
 def test_terms_are_found(copy: Copy) -> None:
     rooms: dict[str, dict[str, str]] = json.loads(sandbox(copy, "profiles", "--json"))
     terms = {name: text for room in rooms.values() for name, text in room.items()}
+    assert terms["hatted"] == "MySQL with a hat on"
     assert terms["greeter"] == "says hello to every session"
     assert terms["nine-connections"] == "at most nine connections"
+
+
+def test_a_server_a_proxy_and_a_setting_are_planned(copy: Copy) -> None:
+    script = """
+import re
+from sandbox.core.paths import CHECKOUT
+from sandbox.profile.compose import compose_document
+from sandbox.profile.images import Availability
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
+from sandbox.profile.templates import PLACEHOLDER
+library = load_library(CHECKOUT)
+for profile in ("hatted", "mysql+greeter+nine-connections"):
+    plan = make_plan(PlanRequest(profile), library, Availability(registry=lambda: True))
+    document = compose_document(plan, PLACEHOLDER, Identity("made-up", "/here"))
+    print(*document["services"])
+    print("9" in re.findall("max_connections *= *([0-9]+)", str(document["configs"])))
+"""
+    assert printed(copy, script) == [
+        "hatted1 client1",
+        "False",
+        "mysql1 greeter1 client1",
+        "True",
+    ]
+
+
+def test_a_matrix_resolves_to_cells_with_the_new_setting_and_workload(copy: Copy) -> None:
+    script = """
+from sandbox.matrix.file import matrix_path, read_matrix
+from sandbox.matrix.loads import cells_of_file
+from sandbox.matrix.selection import select
+path = matrix_path("connections")
+selection = select(read_matrix(path))
+for cell, loaded in zip(selection.cells, cells_of_file(selection, path)):
+    print(cell.plan_request.profile, loaded.load.workload.name)
+"""
+    assert printed(copy, script) == [
+        "mysql@9.7 nine_reads",
+        "mysql@9.7+nine-connections nine_reads",
+    ]
+
+
+def test_a_fault_profile_is_what_a_trial_goes_through(copy: Copy) -> None:
+    script = """
+from sandbox.measure.trial.schedule import scenario_of
+for step in scenario_of(["two-cups"]).schedule().steps:
+    print(step.at_s, step.fault, step.action)
+"""
+    assert printed(copy, script) == ["10.0 coffee-spilt None", "40.0 None tea-break"]
 
 
 @pytest.mark.parametrize(
@@ -325,23 +393,35 @@ def test_a_command_runs_and_is_in_the_guide(copy: Copy) -> None:
     assert results[export + 1] == "  make hello       Say hello."
 
 
+ROWS = {
+    "component": ["compose/hatted/compose.yaml", "compose/greeter/compose.yaml"],
+    "setting": ["profiles/settings/nine-connections.yaml"],
+    "command": ["scripts/sandbox/cli/commands/hello.py"],
+    "sysbench workload": ["profiles/workloads/nine_reads.yaml"],
+    "other workload": [
+        "scripts/sandbox/load/nine_writes/__init__.py",
+        "scripts/sandbox/load/nine_writes/load.lua",
+    ],
+    "fault": ["scripts/sandbox/failure/faults/coffee_spilt.py"],
+    "action": ["scripts/sandbox/failure/actions/tea_break.py"],
+    "check": ["scripts/sandbox/measure/trial/checks/none_recovered.py"],
+    "metric": [],  # test_adding_a_metric.py
+    "fault profile": ["profiles/faults/two-cups.yaml"],
+    "matrix": ["profiles/matrices/connections.yaml"],
+}
+"""What the guide says can be added → what these tests add, and nothing else."""
+
+
 def test_the_guide_has_a_row_for_each_with_paths_that_exist() -> None:
     text = (CHECKOUT / "CONTRIBUTING.md").read_text()
     table = text.partition("## Adding something")[2].partition("\n\nTo add")[0]
     rows = [line.split(" | ") for line in table.strip().splitlines()[2:]]
-    assert [row[0].removeprefix("| ") for row in rows] == [
-        "component",
-        "setting",
-        "command",
-        "sysbench workload",
-        "other workload",
-        "fault",
-        "action",
-        "check",
-        "metric",
-        "fault profile",
-        "matrix",
-    ]
+    where = {what.removeprefix("| "): place for what, place, *_ in rows}
+    assert list(where) == list(ROWS)
+    assert {path for paths in ROWS.values() for path in paths} == FILES.keys()
+    for what, paths in ROWS.items():
+        folder = re.findall(r"`([a-z]+/[\w./]*)`", where[what])[0]
+        assert all(path.startswith(folder) for path in paths), what
     for path in re.findall(r"`([a-z]+/[\w./]+)`", table):
         assert (CHECKOUT / path).exists(), path
 
