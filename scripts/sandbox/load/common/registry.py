@@ -77,13 +77,18 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
 
     Raises SandboxError (exit 5) for an invalid profile: it is one of our files.
     """
-    found = {}
-    for name in WORKLOAD_KINDS.names():
-        kind = workload_kind(name)
-        if not any(field.is_required() for field in kind.model_fields.values()):
-            text = help_in(importlib.import_module(kind.__module__).__doc__)
-            found[name] = NamedWorkload(name, text, kind())
+    kinds = {name: _without_options(name) for name in WORKLOAD_KINDS.names()}
+    found = {name: workload for name, workload in kinds.items() if workload}
     return found | {name: _from_profile(path) for name, path in yaml_files(profiles).items()}
+
+
+def _without_options(name: str) -> NamedWorkload | None:
+    """A workload file or folder under its own name; None where it has options that it requires."""
+    kind = workload_kind(name)
+    if any(field.is_required() for field in kind.model_fields.values()):
+        return None
+    text = help_in(importlib.import_module(kind.__module__).__doc__)
+    return NamedWorkload(name, text, kind())
 
 
 def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
@@ -93,13 +98,13 @@ def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
     path = yaml_files(profiles).get(name)
     if path:
         return _from_profile(path)
-    found = find_workloads(profiles)
-    if name not in found:
-        known = did_you_mean(name, found)
+    found = _without_options(name) if name in WORKLOAD_KINDS.names() else None
+    if found is None:
+        known = did_you_mean(name, find_workloads(profiles))
         raise SandboxError(
             f"there is no workload '{name}'", known, "try: make bench WORKLOAD=<name>"
         )
-    return found[name]
+    return found
 
 
 def resolve_workload(word: str, options: Mapping[str, OptionValue] | None = None) -> NamedWorkload:
