@@ -47,6 +47,7 @@ def document(profile: str) -> dict[str, Any]:
         return compose.compose_document(plan(profile), PLACEHOLDER, _IDENTITY)
 
 
+@cache
 def refusal(profile: str) -> SandboxError | None:
     """Why a profile is refused, or None."""
     try:
