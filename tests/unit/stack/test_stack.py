@@ -14,7 +14,6 @@ from sandbox.stack.journal import Breakage, note_breakage
 from sandbox.stack.nodes import ready_question
 from sandbox.stack.protocol import ReadyAnswer, RunningStack
 from sandbox.stack.stack import all_stacks, find_stack
-from unit.stack import fake_docker
 from unit.stack.fake_docker import HANGS, FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -200,7 +199,7 @@ def waited_for(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         waits_s.append(wait_s)
         original(wait_s)
 
-    monkeypatch.setattr(fake_docker.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     return waits_s
 
 
