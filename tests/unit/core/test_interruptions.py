@@ -4,55 +4,85 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 SAVING = """
 import sys, time
+from pathlib import Path
+from types import SimpleNamespace
 from sandbox.core import interruptions
+
+def clock():
+    return float(Path(sys.argv[1]).read_text())
+
+interruptions.time = SimpleNamespace(monotonic=clock)
 interruptions.begin()
 try:
     print("ready", flush=True)
-    time.sleep(20)
+    time.sleep(60)
 except KeyboardInterrupt:
-    time.sleep(0.3)
-    print("saved", flush=True)
+    print("saved at", clock(), flush=True)
     try:
-        time.sleep(20)
+        time.sleep(60)
     except KeyboardInterrupt:
         print("at once", flush=True)
 """
 
 
-def started(script: str = SAVING) -> "subprocess.Popen[str]":
+@pytest.fixture
+def clock(tmp_path: Path) -> Path:
+    """What the process takes for the time, in s."""
+    file = tmp_path / "clock"
+    file.write_text("0")
+    return file
+
+
+def started(clock: Path, script: str = SAVING) -> "subprocess.Popen[str]":
     """A process that has its handlers."""
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    argv = [sys.executable, "-c", script, str(clock)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert process.stdout and process.stdout.readline() == "ready\n"
     return process
 
 
+def set_to(clock: Path, now_s: float) -> None:
+    """Moves the time; whoever reads it meanwhile sees one or the other."""
+    later = clock.with_suffix(".new")
+    later.write_text(str(now_s))
+    later.replace(clock)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_burst_of_signals_interrupts_once_and_a_later_one_again(number: signal.Signals) -> None:
-    process = started()
+def test_a_burst_of_signals_interrupts_once_and_a_later_one_again(
+    number: signal.Signals, clock: Path
+) -> None:
+    process = started(clock)
     assert process.stdout
-    for _ in range(3):
+    process.send_signal(number)
+    assert process.stdout.readline() == "saved at 0.0\n"
+    for now_s in (0.5, 0.9):
+        set_to(clock, now_s)
         process.send_signal(number)
         time.sleep(0.02)
-    assert process.stdout.readline() == "saved\n"
-    time.sleep(1)
+    assert process.poll() is None
+    set_to(clock, 1.0)
     process.send_signal(number)
-    assert process.communicate(timeout=10)[0] == "at once\n"
+    assert process.communicate(timeout=60)[0] == "at once\n"
     assert process.returncode == 0
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_a_signal_that_is_ignored_stays_so(clock: Path) -> None:
     """As `nohup` has it."""
     ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-    process = started(ignoring + SAVING)
+    process = started(clock, ignoring + SAVING)
+    assert process.stdout
     process.send_signal(signal.SIGHUP)
     time.sleep(0.1)
-    assert process.poll() is None
+    set_to(clock, 5.0)
     process.send_signal(signal.SIGTERM)
-    time.sleep(1.2)
+    assert process.stdout.readline() == "saved at 5.0\n"
+    set_to(clock, 6.0)
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=10)[0] == "saved\nat once\n"
+    assert process.communicate(timeout=60)[0] == "at once\n"
