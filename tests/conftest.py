@@ -107,3 +107,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     atexit.register(gc.unfreeze)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Collects once what tests left; the other times that pytest does find nothing to look at."""
+    gc.collect()
+    gc.freeze()
