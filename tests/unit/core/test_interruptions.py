@@ -39,9 +39,10 @@ def clock(tmp_path: Path) -> Path:
     return file
 
 
-def started(clock: Path, script: str = SAVING) -> "subprocess.Popen[str]":
-    """A process that has its handlers."""
-    argv = [sys.executable, "-c", script, str(clock)]
+def started(clock: Path, hangup: str = "DFL") -> "subprocess.Popen[str]":
+    """A process that has its handlers; ``hangup``: what it inherits, however these tests run."""
+    inherits = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_{hangup})"
+    argv = [sys.executable, "-c", f"{inherits}\n{SAVING}", str(clock)]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert process.stdout and process.stdout.readline() == "ready\n"
     return process
@@ -75,8 +76,7 @@ def test_a_burst_of_signals_interrupts_once_and_a_later_one_again(
 
 def test_a_signal_that_is_ignored_stays_so(clock: Path) -> None:
     """As `nohup` has it."""
-    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-    process = started(clock, ignoring + SAVING)
+    process = started(clock, hangup="IGN")
     assert process.stdout
     process.send_signal(signal.SIGHUP)
     time.sleep(0.1)
