@@ -1,7 +1,6 @@
 """A running stack as the later layers ask it."""
 
 import json
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +11,9 @@ from sandbox.cli.common.viewing import stack_lines, view_now
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.journal import Breakage, note_breakage
 from sandbox.stack.nodes import ready_question
-from sandbox.stack.protocol import ReadyAnswer, RunningStack
+from sandbox.stack.protocol import ExecResult, ReadyAnswer, RunningStack
 from sandbox.stack.stack import all_stacks, find_stack
-from unit.stack.fake_docker import HANGS, FakeDocker, answer
+from unit.stack.fake_docker import HANGS, FakeDocker, FakePending, answer
 from unit.stack.small_stack import Events, running_stack
 
 
@@ -190,16 +189,19 @@ def test_a_proof_that_fails_says_why(docker: FakeDocker) -> None:
     ] is None
 
 
-def waited_for(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long each command that hangs will have been waited for, one after the other."""
-    waits_s: list[float] = []
-    original = time.sleep
+def waited_for(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """How long each command that hangs was waited for, one after the other."""
+    waits_s: list[float | None] = []
+    original = FakePending.answer
 
-    def sleep(wait_s: float) -> None:
-        waits_s.append(wait_s)
-        original(wait_s)
+    def answer(pending: FakePending, timeout_s: float | None = None) -> ExecResult:
+        try:
+            return original(pending, timeout_s)
+        except TimeoutError:
+            waits_s.append(timeout_s)
+            raise
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(FakePending, "answer", answer)
     return waits_s
 
 
@@ -211,7 +213,7 @@ def test_proofs_that_hang_share_a_bound_of_their_own(
     stack = running_stack(docker, "mysql+cloning+balancer+fancy")
     waits_s = waited_for(monkeypatch)
     assert {proof.answer for proof in stack.prove_settings()} == {"no answer within 0.3 s"}
-    assert len(waits_s) == 2 and sum(waits_s) < 2 * 0.3
+    assert len(waits_s) == 2 and sum(wait_s or 60 for wait_s in waits_s) < 2 * 0.3
 
 
 def test_where_a_node_is_asked_whether_it_is_ready(docker: FakeDocker) -> None:
@@ -265,7 +267,7 @@ def test_nodes_that_hang_share_one_bound_and_do_not_hide_the_others(
     stack.patience_s = 0.3
     waits_s = waited_for(monkeypatch)
     answers = stack.readiness()
-    assert len(waits_s) == 2 and sum(waits_s) < 2 * 0.3
+    assert len(waits_s) == 2 and sum(wait_s or 60 for wait_s in waits_s) < 2 * 0.3
     assert answers["mysql1"] == answers["replica1"] == ReadyAnswer(False, "no answer within 0.3 s")
     assert answers["replica2"].ready
 
