@@ -14,8 +14,7 @@ from sandbox.core.errors import MachineError
 from sandbox.load.common.prepared import ROWS_SEED
 from sandbox.load.common.workload import Event, PreparedData, WorkloadError
 from sandbox.measure.bench import wait_until_applied
-from sandbox.measure.request import RunRequest
-from sandbox.measure.run import RunEndedError, open_stack
+from sandbox.measure.run import RunEndedError, RunRequest, open_stack
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.data_directory import data_request
 from sandbox.profile.plan import Plan, PlanRequest

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from sandbox.failure.registry import action_named
 from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix, StackSpec
 from sandbox.matrix.result_folder import runs_done, unfinished
 from sandbox.matrix.schedule import ScheduledRun, schedule
-from sandbox.measure.request import RunRequest
-from sandbox.measure.trial.estimate import TypicalTimes, trial_s
+from sandbox.measure.run import RunRequest
+from sandbox.measure.trial.conductor import BACK_S
+from sandbox.measure.trial.load_beside import CAPACITY_S
 from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.schedule import Step
+from sandbox.measure.trial.trial import TAIL_S
 from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.store import readable_results
 from sandbox.stack.engine import Docker
@@ -30,10 +34,22 @@ PROXIED_THREAD_S = 0.013
 """The same through a proxy: a second connection, often a second handshake."""
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
+OTHER_S = 3.0
+"""Of a trial: before its prober, and after it."""
 
 _PACED_BY = 5
 """Matrices whose time corrects the estimate."""
 _LEAST_PACE, _MOST_PACE = 0.1, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class TypicalTimes:
+    """Seconds of an outage whose fault has no length, and from a heal until every node is ready
+    again.
+    """
+
+    outage_s: float
+    return_s: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,22 @@ def estimate(
         return Estimate(seconds)
     done_here = len(runs_left(resolved, seed)) - len(left)
     return Estimate(seconds, (earlier.path.name, done_here))
+
+
+def trial_s(trial: TrialRequest, typical: TypicalTimes) -> float:
+    """About how long a trial takes, without its stack's start: the schedule, the way back, the
+    tail, the ledgers.
+    """
+    ends = [_whole_s(step, typical) for step in trial.schedule.steps]
+    return max(ends, default=0.0) + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
+
+
+def _whole_s(step: Step, typical: TypicalTimes) -> float:
+    """When the stack is whole again after a step."""
+    if step.action is not None:
+        return step.at_s + action_named(step.action, step.options).typical_s
+    healed_s = step.at_s + typical.outage_s + BACK_S if step.end_s is None else step.end_s
+    return healed_s + typical.return_s
 
 
 def runs_left(

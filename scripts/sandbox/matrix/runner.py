@@ -28,8 +28,7 @@ from sandbox.matrix.stack_pool import (
 from sandbox.measure import in_client
 from sandbox.measure.bench import BENCH
 from sandbox.measure.execute import Procedure, execute, now
-from sandbox.measure.request import AnyRequest
-from sandbox.measure.run import LARGEST_SEED, AnyRun, RunPlace, open_stack
+from sandbox.measure.run import LARGEST_SEED, AnyRequest, AnyRun, RunPlace, open_stack
 from sandbox.measure.save import record_without_stack
 from sandbox.measure.trial.result import prober_was_late
 from sandbox.measure.trial.run import TrialRequest

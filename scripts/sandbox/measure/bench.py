@@ -1,6 +1,7 @@
 """A bench: a load on a running stack, measured once, and its record."""
 
 import re
+import statistics
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -9,16 +10,16 @@ from pathlib import Path
 
 from sandbox.core.errors import SandboxError, states
 from sandbox.load.common.prepared import without_watermark, write_watermark
-from sandbox.load.common.workload import Event, MemberChange, Outcome, Progress, Session
+from sandbox.load.common.workload import Event, MemberChange, Outcome, Progress, Second, Session
 from sandbox.measure import counters, run_checks
 from sandbox.measure.execute import Procedure, run_alone
 from sandbox.measure.machine import host_load
-from sandbox.measure.request import RunRequest
 from sandbox.measure.run import (
     Opening,
     Run,
     RunEndedError,
     RunPlace,
+    RunRequest,
     nodes_lost,
     open_run,
     prove_settings,
@@ -26,7 +27,6 @@ from sandbox.measure.run import (
 from sandbox.measure.run_checks import Condition
 from sandbox.measure.run_checks import members_loaded as judged
 from sandbox.measure.sampler import Sampler
-from sandbox.measure.whole_seconds import metrics_of
 from sandbox.record.record import Absence, CheckRecord, Metrics, NodeRecord, Record, WorkloadRecord
 from sandbox.record.store import ResultFolder
 from sandbox.stack.journal import breakages
@@ -335,3 +335,22 @@ STEPS: dict[str, Callable[[BenchRun], None]] = {
     "measure": measure,
 }
 BENCH = Procedure("bench", open_bench, STEPS, died, keep_figures)
+
+
+def metrics_of(seconds: Sequence[Second]) -> Metrics:
+    """Means and sums of whole seconds; no latency, since their percentiles cannot be combined."""
+    tps = [each.tps for each in seconds]
+    means = {
+        name: round(statistics.fmean(getattr(each, name) for each in seconds), 2)
+        for name in ("tps", "qps", "reads_per_s", "writes_per_s")
+    }
+    return Metrics(
+        **means,
+        transactions=round(sum(tps)),
+        measured_s=float(len(seconds)),
+        points_1s=len(seconds),
+        tps_sd_1s=round(statistics.stdev(tps), 2) if len(tps) > 1 else None,
+        errors=seconds[-1].errors,
+        conflicts=round(sum(each.conflicts_per_s for each in seconds)),
+        reconnects=round(sum(each.reconnects_per_s for each in seconds)),
+    )

@@ -11,8 +11,15 @@ from sandbox import __version__
 from sandbox.core.errors import ExitCode, MachineError, SandboxError, states
 from sandbox.core.paths import CHECKOUT, IN_CHECKOUT
 from sandbox.load.common.workload import Event, Progress, WorkloadError
-from sandbox.measure.request import AnyRequest
-from sandbox.measure.run import AnyRun, Opening, Run, RunEndedError, RunPlace, open_stack
+from sandbox.measure.run import (
+    AnyRequest,
+    AnyRun,
+    Opening,
+    Run,
+    RunEndedError,
+    RunPlace,
+    open_stack,
+)
 from sandbox.measure.save import collect, compose_record
 from sandbox.record.manifest import Manifest
 from sandbox.record.record import Record, Status

@@ -11,8 +11,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.load.common.workload import Second
 from sandbox.measure.counters import status_delta
 from sandbox.measure.machine import shared, take_fingerprint
-from sandbox.measure.request import RunRequest
-from sandbox.measure.run import NO_LOAD, Run
+from sandbox.measure.run import NO_LOAD, Run, RunRequest
 from sandbox.profile.library import Kind
 from sandbox.record.record import (
     CheckRecord,

@@ -21,11 +21,11 @@ from sandbox.matrix.estimate import (
     load_s,
     overhead_s,
     runs_left,
+    trial_s,
 )
 from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.selection import Selection, select
 from sandbox.measure.bench import BenchRequest
-from sandbox.measure.trial.estimate import trial_s
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
 from sandbox.record.manifest import Manifest

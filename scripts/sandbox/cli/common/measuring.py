@@ -13,7 +13,7 @@ from sandbox.failure.registry import ACTION_KINDS, action_named, fault_named
 from sandbox.failure.registry import EXAMPLE as FAILURE_EXAMPLE
 from sandbox.load.common.registry import EXAMPLE, NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Event, Parameters, Progress, make_parameters, refuse_unused
-from sandbox.measure.request import AnyRequest
+from sandbox.measure.run import AnyRequest
 from sandbox.measure.trial.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder

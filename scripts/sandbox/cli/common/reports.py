@@ -17,9 +17,8 @@ from sandbox.judge.calibration import noise_of
 from sandbox.judge.compare import Judged, judge_matrix
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.measure.machine import read_calibration
-from sandbox.measure.trial.cluster import cluster_samples, load_seconds
 from sandbox.measure.trial.prober_log import read_prober_log
-from sandbox.measure.trial.series import TrialSeries, series_of
+from sandbox.measure.trial.series import TrialSeries, cluster_samples, load_seconds, series_of
 from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.record import Record
 from sandbox.record.server_series import server_series

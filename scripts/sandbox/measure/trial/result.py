@@ -11,19 +11,19 @@ import numpy as np
 from sandbox.judge.survival import Lasted
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial.check import Evidence, judge_all
-from sandbox.measure.trial.cluster import (
-    cluster_samples,
-    load_change_percent,
-    load_seconds,
-    paused_percent,
-    queue_max,
-)
 from sandbox.measure.trial.figures import Cause, figures_of, nearest_rank
 from sandbox.measure.trial.ledger import Ledger, rows_of, split_brain
 from sandbox.measure.trial.ledger_on_servers import NodeReading
 from sandbox.measure.trial.observers import UNDATED, elections, writers_seen
 from sandbox.measure.trial.prober_log import ProberLog, read_prober_log
 from sandbox.measure.trial.run import StepTimes, Timeline, TrialRun
+from sandbox.measure.trial.series import (
+    cluster_samples,
+    load_change_percent,
+    load_seconds,
+    paused_percent,
+    queue_max,
+)
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.record.trial import Figures, LedgerCounts

@@ -26,7 +26,6 @@ from sandbox.measure.run import (
 )
 from sandbox.measure.sampler import Sampler
 from sandbox.measure.trial.conductor import Conductor, prepare_first
-from sandbox.measure.trial.interrupted import keep_figures
 from sandbox.measure.trial.ledger_on_servers import (
     NodeReading,
     end_abandoned,
@@ -38,9 +37,8 @@ from sandbox.measure.trial.ledger_on_servers import (
 )
 from sandbox.measure.trial.load_beside import TrialLoad, giving_way
 from sandbox.measure.trial.prober import ClockOffset, Prober
-from sandbox.measure.trial.prober_plan import prober_plan
 from sandbox.measure.trial.result import is_brownout_over, judge_trial
-from sandbox.measure.trial.run import TrialRequest, TrialRun
+from sandbox.measure.trial.run import TrialRequest, TrialRun, prober_plan
 from sandbox.measure.trial.watch import ChangeLog
 from sandbox.record.record import Record, Status
 from sandbox.record.store import ResultFolder
@@ -264,6 +262,39 @@ def read_ledgers(run: TrialRun) -> None:
 def died(run: TrialRun) -> dict[str, str]:
     """Nodes that ended before anything was broken: later it is what the trial measures."""
     return {} if run.timeline.steps else nodes_lost(run)
+
+
+def keep_figures(run: TrialRun) -> list[str]:
+    """Heals first; then the prober ends in order, and its log is judged up to now.
+
+    What the reason of its record says about that.
+    """
+    said: list[str] = []
+    try:
+        if run.prober.is_running:
+            _heal_and_end(run)
+        if run.judged is None and "probe" in run.files:
+            judge_trial(run, None, {}, {})
+            said.append("its figures end there, and no ledger was read")
+    except RunEndedError as end:  # a log that cannot be judged leaves no figures
+        said.append(end.reason)
+    except SandboxError as error:  # a fault that cannot be healed
+        said.append(f"{error.what}: {error.known}")
+    except KeyboardInterrupt:  # of the second one nothing but the healing is waited for
+        pass
+    return said
+
+
+def _heal_and_end(run: TrialRun) -> None:
+    clock = run.prober.clock()
+    timeline = run.timeline
+    timeline.end_us = clock.prober_us(time.monotonic_ns())
+    run.breaking.close()
+    healed_us = clock.prober_us(time.monotonic_ns())
+    for each in timeline.steps:
+        if each.step.fault is not None and each.healed_us is None:
+            each.heal_began_us, each.healed_us = timeline.end_us, healed_us
+    run.prober.stop()
 
 
 STEPS: dict[str, Callable[[TrialRun], None]] = {

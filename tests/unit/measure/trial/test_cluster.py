@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.measure.trial.cluster import (
+from sandbox.measure.trial.series import (
     cluster_samples,
     load_change_percent,
     paused_percent,

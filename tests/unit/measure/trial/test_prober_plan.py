@@ -9,11 +9,10 @@ from sandbox.core.errors import SandboxError
 from sandbox.failure.actions.rejoin import Rejoin
 from sandbox.load.common.registry import find_workload
 from sandbox.load.common.workload import Parameters
-from sandbox.measure.trial import conductor, estimate, trial
-from sandbox.measure.trial.estimate import TypicalTimes, trial_s
+from sandbox.matrix.estimate import OTHER_S, TypicalTimes, trial_s
+from sandbox.measure.trial import conductor, trial
 from sandbox.measure.trial.prober import ProberRates
-from sandbox.measure.trial.prober_plan import prober_plan
-from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.run import TrialRequest, prober_plan
 from sandbox.measure.trial.schedule import Step
 from sandbox.stack.protocol import EntryPoint
 from unit.fake_stack import CLIENT, FakeStack, server
@@ -106,7 +105,7 @@ def test_how_long_a_trial_takes() -> None:
         typical = TypicalTimes(outage_s=3, return_s=7)
         return trial_s(request(*steps, loaded=loaded), typical)
 
-    rest = trial.TAIL_S + estimate.OTHER_S
+    rest = trial.TAIL_S + OTHER_S
     assert lasts(Step(at_s=10, fault="hang", for_s=20)) == 30 + 7 + rest
     assert lasts(CRASH) == 10 + 3 + conductor.BACK_S + 7 + rest
     assert lasts(CRASH, Step(at_s=30, action="rejoin")) == 30 + Rejoin().typical_s + rest

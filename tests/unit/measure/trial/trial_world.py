@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.failure import action as actions_model
 from sandbox.failure.breaker import Breaking, FaultRequest, Injection
-from sandbox.measure.trial import conductor, interrupted, ledger_on_servers, prober, trial
+from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, server
 
@@ -302,6 +302,6 @@ def made_world(monkeypatch: pytest.MonkeyPatch) -> World:
     sleeps.
     """
     made = World()
-    for module in (conductor, interrupted, prober, trial, ledger_on_servers, actions_model):
+    for module in (conductor, prober, trial, ledger_on_servers, actions_model):
         monkeypatch.setattr(module, "time", made)
     return made
