@@ -340,7 +340,8 @@ def test_a_command_takes_it_and_knows_its_options(
 
 def test_a_fault_and_an_action_are_steps_of_a_trial(copy: Copy) -> None:
     script = """
-from sandbox.failure.registry import action_named, fault_named
+from sandbox.failure.action import action_named
+from sandbox.failure.fault import fault_named
 from sandbox.measure.trial.schedule import scenario_of
 for name in ("coffee-spilt", "tea-break"):
     (step,) = scenario_of([name]).schedule().steps
@@ -373,7 +374,7 @@ def test_the_tests_of_every_plugin_take_the_new_ones(copy: Copy) -> None:
         "tests/contract/test_commands.py",
         "tests/contract/test_workloads.py::test_an_option_that_there_is_none_of_is_refused",
         "tests/unit/failure/faults/test_every_fault.py",
-        "tests/unit/failure/test_registry.py",
+        "tests/unit/failure/test_by_name.py",
         "tests/unit/measure/trial/test_schedule.py",
         "tests/unit/measure/trial/checks/test_checks.py",
     )

@@ -9,8 +9,7 @@ import pytest
 
 from sandbox.core.paths import CHECKOUT, yaml_files
 from sandbox.core.plugin_options import help_line, option_texts
-from sandbox.failure.fault import Fault
-from sandbox.failure.registry import FAULT_KINDS, fault_named
+from sandbox.failure.fault import FAULT_KINDS, Fault, fault_named
 from sandbox.failure.targets import WORDS
 from sandbox.measure.trial.schedule import LONGEST_S, SAME, read_profile
 

@@ -1,17 +1,19 @@
-"""The interface of an action, and what it acts on: the servers of one group, and why it may be
-refused.
+"""An action: its parameters, the servers that it acts on, why it may be refused; each found by
+name.
 """
 
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.plugin_options import OptionValue, make_plugin
+from sandbox.core.plugins import plugins_of_classes
 from sandbox.judge.survival import Lasted
 from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
@@ -154,3 +156,17 @@ def not_answered(name: str, limit_s: float) -> MachineError:
     return MachineError(
         f"{name} does not answer", f"no answer within {limit_s:g} s", "try: make ps"
     )
+
+
+ACTION_KINDS = plugins_of_classes(
+    "sandbox.failure.actions",
+    Action,  # type: ignore[type-abstract]
+    "make trial FAULT=promotion",
+)
+
+
+def action_named(name: str, options: Mapping[str, OptionValue] | None = None) -> Action:
+    """The action of a name, with its options. Raises SandboxError (exit 2) as `make_plugin`
+    does.
+    """
+    return make_plugin(ACTION_KINDS, name, options)

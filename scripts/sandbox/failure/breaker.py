@@ -11,11 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from sandbox.core.errors import ExitCode, MachineError, SandboxError, counted
-from sandbox.failure.fault import Fault, Peer, Scene
-from sandbox.failure.registry import FAULT_KINDS, end_together, fault_named, refuse_kind
+from sandbox.core.errors import MachineError, SandboxError, counted
+from sandbox.failure.fault import (
+    Fault,
+    Peer,
+    Scene,
+    end_together,
+    fault_named,
+    refuse_kind,
+    refuse_unable,
+)
 from sandbox.failure.targets import with_host
-from sandbox.stack.engine_facts import KERNEL_ABILITIES
 from sandbox.stack.journal import Breakage, breakages, forget_breakage, note_breakage, unreadable
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import NodeControl, RunningStack
@@ -276,19 +282,6 @@ class Breaker(Breaking):
         _at_once(
             lambda node: node.release(), [node for name, node in nodes.items() if name not in used]
         )
-
-
-def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
-    """Raises SandboxError (exit 3: skipped) where the engine's kernel lacks what a fault needs.
-
-    ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything
-    of it.
-    """
-    needs = FAULT_KINDS.named(word).needs.intersection(KERNEL_ABILITIES)
-    reasons = lacking() if needs else {}
-    for need in sorted(needs & reasons.keys()):
-        what = f"the fault {word} is skipped: the engine's kernel has no {need}"
-        raise SandboxError(what, reasons[need], "try: make doctor", ExitCode.UNKNOWN)
 
 
 def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:

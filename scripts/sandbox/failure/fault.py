@@ -1,4 +1,4 @@
-"""The interface of a fault: its parameters, what it needs, how it breaks a node and heals it."""
+"""A fault: its parameters, what it needs, how it breaks a node and heals it; each found by name."""
 
 import time
 from abc import ABC, abstractmethod
@@ -8,8 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox.core.errors import MachineError
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.plugin_options import OptionValue, make_plugin
+from sandbox.core.plugins import plugins_of_classes
 from sandbox.profile.library import Kind
+from sandbox.stack.engine_facts import KERNEL_ABILITIES
 from sandbox.stack.protocol import ExecResult, NodeControl
 
 Ability = Literal["netem", "tbf", "iptables", "write-limit", "own-disk", "faketime"]
@@ -108,6 +111,66 @@ class Fault(BaseModel, ABC):
         """Waits, after the heal, until the server works as before; starts one that has ended
         meanwhile.
         """
+
+
+FAULT_KINDS = plugins_of_classes(
+    "sandbox.failure.faults",
+    Fault,  # type: ignore[type-abstract]
+    "make fault FAULT={}",
+)
+EXAMPLE = "try: make fault FAULT=partition OPTIONS=away_from=proxies"
+"""Options as they are typed."""
+
+
+def fault_named(name: str, options: Mapping[str, OptionValue] | None = None) -> Fault:
+    """The fault of a name, with its options. Raises SandboxError (exit 2) as `make_plugin` does."""
+    return make_plugin(FAULT_KINDS, name, options)
+
+
+def end_together(one: str, other: str) -> bool:
+    """Whether one fault ends with the other on the same node.
+
+    Equal ones do, those that both end the node, and those that both change its network device.
+    """
+    if one == other:
+        return True
+    known = FAULT_KINDS.names()
+    if one not in known or other not in known:
+        return False
+    kinds = (FAULT_KINDS.named(one), FAULT_KINDS.named(other))
+    if all(kind.holds_device for kind in kinds):
+        return True
+    ends_both = all(kind.ending != "ends nothing" for kind in kinds)
+    return ends_both and "by-hand" not in (one, other)
+
+
+def refuse_kind(name: str, node: str, kind: Kind) -> None:
+    """Raises SandboxError (exit 2) for a fault that cannot hit a node of this kind, or is
+    unknown.
+    """
+    kinds = FAULT_KINDS.named(name).kinds
+    if kind in kinds:
+        return
+    known = f"{node} is a {kind}; {name} hits a {', '.join(sorted(kinds))}"
+    next_step = f"try: make fault FAULT={name} TARGET=writer"
+    if kind == "external":
+        able = [each for each, fault in FAULT_KINDS.every().items() if kind in fault.kinds]
+        known = f"it has no container here; faults that need none: {', '.join(able)}"
+        next_step = "try: make trial FAULT=by-hand"
+    raise SandboxError(f"the fault {name} cannot hit {node}", known, next_step)
+
+
+def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
+    """Raises SandboxError (exit 3: skipped) where the engine's kernel lacks what a fault needs.
+
+    ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything
+    of it.
+    """
+    needs = FAULT_KINDS.named(word).needs.intersection(KERNEL_ABILITIES)
+    reasons = lacking() if needs else {}
+    for need in sorted(needs & reasons.keys()):
+        what = f"the fault {word} is skipped: the engine's kernel has no {need}"
+        raise SandboxError(what, reasons[need], "try: make doctor", ExitCode.UNKNOWN)
 
 
 def done(result: ExecResult, what: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sandbox.failure.registry import action_named
+from sandbox.failure.action import action_named
 from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix, StackSpec
 from sandbox.matrix.result_folder import runs_done, unfinished

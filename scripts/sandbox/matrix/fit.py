@@ -5,9 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.failure.breaker import refuse_unable
-from sandbox.failure.fault import SETTING_OF
-from sandbox.failure.registry import FAULT_KINDS
+from sandbox.failure.fault import FAULT_KINDS, SETTING_OF, refuse_unable
 from sandbox.failure.targets import impossible
 from sandbox.load.common.workload import refuse_unfit
 from sandbox.matrix.definition import Cell

@@ -15,7 +15,7 @@ from sandbox.cli.common import running
 from sandbox.cli.main import main
 from sandbox.core.errors import ExitCode
 from sandbox.failure import fault
-from sandbox.failure.registry import ACTION_KINDS
+from sandbox.failure.action import ACTION_KINDS
 from sandbox.stack import ask_states
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name

@@ -16,8 +16,8 @@ from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.plugin_options import parse_options
 from sandbox.failure.breaker import Breaker, FaultRequest, Injection, refuse_broken
-from sandbox.failure.registry import EXAMPLE, FAULT_KINDS, fault_named
-from sandbox.measure.trial.fault_targets import PATIENT_S, chosen_nodes
+from sandbox.failure.fault import EXAMPLE, FAULT_KINDS, fault_named
+from sandbox.failure.targets import PATIENT_S, chosen_nodes
 from sandbox.measure.trial.watch import Watch
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import Note, OnEvent

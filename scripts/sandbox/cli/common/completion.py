@@ -100,7 +100,7 @@ def result() -> Iterable[str]:
 @_quietly
 def fault() -> Iterable[str]:
     """Names of faults."""
-    from sandbox.failure.registry import FAULT_KINDS
+    from sandbox.failure.fault import FAULT_KINDS
 
     return FAULT_KINDS.names()
 
@@ -108,7 +108,8 @@ def fault() -> Iterable[str]:
 @_quietly
 def trial_fault() -> Iterable[str]:
     """Names of faults, actions and fault profiles: what a trial can do."""
-    from sandbox.failure.registry import ACTION_KINDS, FAULT_KINDS
+    from sandbox.failure.action import ACTION_KINDS
+    from sandbox.failure.fault import FAULT_KINDS
     from sandbox.measure.trial.schedule import schedule_names
 
     return {*FAULT_KINDS.names(), *ACTION_KINDS.names(), *schedule_names()}

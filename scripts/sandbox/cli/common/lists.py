@@ -11,7 +11,8 @@ from sandbox.cli.common.showing import show
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS, yaml_files
 from sandbox.core.plugin_options import help_line, option_texts
-from sandbox.failure.registry import ACTION_KINDS, FAULT_KINDS
+from sandbox.failure.action import ACTION_KINDS
+from sandbox.failure.fault import FAULT_KINDS
 from sandbox.load.common.registry import WORKLOADS, find_workloads
 from sandbox.matrix.file import MATRICES, read_matrix
 from sandbox.measure.trial.schedule import FAULTS, read_profile, schedule_names

@@ -9,8 +9,9 @@ from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
 from sandbox.core.errors import SandboxError
 from sandbox.core.paths import RESULTS
 from sandbox.core.plugin_options import parse_options
-from sandbox.failure.registry import ACTION_KINDS, action_named, fault_named
-from sandbox.failure.registry import EXAMPLE as FAILURE_EXAMPLE
+from sandbox.failure.action import ACTION_KINDS, action_named
+from sandbox.failure.fault import EXAMPLE as FAILURE_EXAMPLE
+from sandbox.failure.fault import fault_named
 from sandbox.load.common.registry import EXAMPLE, NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Event, Parameters, Progress, make_parameters, refuse_unused
 from sandbox.measure.run import AnyRequest

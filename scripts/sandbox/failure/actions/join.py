@@ -10,8 +10,8 @@ from pydantic import Field
 
 from sandbox.core.errors import SandboxError
 from sandbox.failure.action import ActionRefusedError, Operation, StoppingAction
+from sandbox.failure.actions.common.joining import ready_nodes, wait_until_back
 from sandbox.failure.actions.common.replication import Replica, replication_password
-from sandbox.failure.actions.common.turns import ready_nodes, wait_until_back
 from sandbox.stack.protocol import StackNode
 
 _ANSWER_LIMIT_S = 120.0

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.failure.action import Operation, StoppingAction
-from sandbox.failure.actions.common.turns import in_turn, writer_last
+from sandbox.failure.actions.common.joining import in_turn, writer_last
 from sandbox.failure.actions.switchover import move_writer
 from sandbox.stack.protocol import StackNode
 

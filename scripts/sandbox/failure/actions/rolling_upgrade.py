@@ -7,8 +7,8 @@ from pydantic import Field
 
 from sandbox.core.errors import MachineError
 from sandbox.failure.action import Action, ActionRefusedError, Operation
+from sandbox.failure.actions.common.joining import to_be_ready, wait_until_back, writer_last
 from sandbox.failure.actions.common.replication import Replica
-from sandbox.failure.actions.common.turns import to_be_ready, wait_until_back, writer_last
 from sandbox.failure.actions.switchover import move_writer
 from sandbox.profile.images import Text
 from sandbox.profile.versions import at_least, belongs_to

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.failure.fault import Ability
-from sandbox.failure.faults.common.traffic import TrafficFault
+from sandbox.failure.faults.common.packets import TrafficFault
 
 _LEAST_BURST = 32 * 1024
 _TIMER_HZ = 100  # the slowest that kernels are built with

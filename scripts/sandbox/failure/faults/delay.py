@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.failure.fault import Ability
-from sandbox.failure.faults.common.traffic import TrafficFault
+from sandbox.failure.faults.common.packets import TrafficFault
 
 _LIMIT_PACKETS = 1_000_000
 

@@ -13,10 +13,10 @@ from sandbox.failure.faults.common.node import (
     has_ended,
     inside,
     is_up,
+    refuse_shared_disk,
     server_lives,
     wait_for_end,
 )
-from sandbox.failure.faults.common.own_disk import refuse_shared_disk
 from sandbox.stack.protocol import NodeControl
 
 _BALLAST = f"{DATA}/.sandbox-ballast"

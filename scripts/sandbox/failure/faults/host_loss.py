@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from sandbox.failure.fault import Ability, Ending, Fault, Scene, soon
-from sandbox.failure.faults.common.firewall import CHAIN, clear, put, start_helper
 from sandbox.failure.faults.common.node import NODES, has_ended, missing_end
+from sandbox.failure.faults.common.packets import CHAIN, clear, put, start_helper
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 

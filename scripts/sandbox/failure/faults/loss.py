@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from sandbox.failure.faults.common.firewall import CHAIN, PacketFault
+from sandbox.failure.faults.common.packets import CHAIN, PacketFault
 
 
 class Loss(PacketFault):

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from sandbox.failure.faults.common.firewall import CHAIN, Severance
+from sandbox.failure.faults.common.packets import CHAIN, Severance
 
 
 class Partition(Severance):

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import Ability, Ending, Fault, Scene, soon
-from sandbox.failure.faults.common.firewall import CHAIN, clear, putting
 from sandbox.failure.faults.common.node import (
     DATA,
     SERVERS,
@@ -14,8 +13,9 @@ from sandbox.failure.faults.common.node import (
     has_ended,
     is_up,
     missing_end,
+    refuse_powered_disk,
 )
-from sandbox.failure.faults.common.own_disk import refuse_powered_disk
+from sandbox.failure.faults.common.packets import CHAIN, clear, putting
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 

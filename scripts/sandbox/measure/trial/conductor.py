@@ -15,12 +15,11 @@ from functools import partial
 from operator import itemgetter
 
 from sandbox.core.errors import MachineError, SandboxError
-from sandbox.failure.action import Action, Operation
+from sandbox.failure.action import Action, Operation, action_named
 from sandbox.failure.breaker import FaultRequest, Injection
-from sandbox.failure.registry import action_named
+from sandbox.failure.targets import chosen_nodes
 from sandbox.load.common.workload import Progress
 from sandbox.measure.run import RunEndedError, idle_servers
-from sandbox.measure.trial.fault_targets import chosen_nodes
 from sandbox.measure.trial.ledger_on_servers import lacking, newest_operation, reachable
 from sandbox.measure.trial.prober import ClockOffset
 from sandbox.measure.trial.run import StepTimes, TrialRun

@@ -26,13 +26,8 @@ from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.plugin_options import OptionValue, PluginOptionError
 from sandbox.core.yaml_lines import YamlFile
-from sandbox.failure.registry import (
-    ACTION_KINDS,
-    FAULT_KINDS,
-    action_named,
-    end_together,
-    fault_named,
-)
+from sandbox.failure.action import ACTION_KINDS, action_named
+from sandbox.failure.fault import FAULT_KINDS, end_together, fault_named
 
 FAULTS = profile_folders("faults")
 LONGEST_S = 3600.0

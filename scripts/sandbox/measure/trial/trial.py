@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.core.errors import ExitCode, SandboxError, states
-from sandbox.failure.actions.common.failed_join import final_state
+from sandbox.failure.actions.common.joining import final_state
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.guard import Guard
 from sandbox.load.common.workload import Event, Progress

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.failure.actions.common.failed_join import JoinWatch, cause_in, final_state
+from sandbox.failure.actions.common.joining import JoinWatch, cause_in, final_state
 from sandbox.failure.actions.join import Join
 from sandbox.stack.protocol import ReadyAnswer
 from unit.failure.actions.scripted import Clock, operation, refused

@@ -5,8 +5,8 @@ writer moves first.
 import pytest
 
 from sandbox.core.errors import MachineError, SandboxError
+from sandbox.failure.action import action_named
 from sandbox.failure.actions.rolling_upgrade import RollingUpgrade
-from sandbox.failure.registry import action_named
 from sandbox.stack.protocol import ExecResult
 from unit.failure.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused
 from unit.fake_stack import server

@@ -5,8 +5,8 @@ it.
 import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.failure.fault import fault_named
 from sandbox.failure.faults.clock_skew import ClockSkew
-from sandbox.failure.registry import fault_named
 from unit.failure.faults.fake_node import FakeNode, scene
 from unit.failure.faults.test_every_fault import furnish
 

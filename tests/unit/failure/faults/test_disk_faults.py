@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.failure.faults.common.own_disk import data_mount
+from sandbox.failure.faults.common.node import data_mount
 from sandbox.failure.faults.disk_full import DiskFull, trying
 from sandbox.failure.faults.power_loss import PowerLoss
 from sandbox.stack.protocol import ExecResult

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.failure.registry import FAULT_KINDS, fault_named
+from sandbox.failure.fault import FAULT_KINDS, fault_named
 from unit.failure.faults.fake_node import FakeNode, scene
 
 OPTIONS: dict[str, dict[str, Any]] = {"sql": {"statement": "SHUTDOWN"}}

@@ -9,7 +9,7 @@ import pytest
 from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import Scene
 from sandbox.failure.faults.bandwidth import Bandwidth
-from sandbox.failure.faults.common import firewall
+from sandbox.failure.faults.common import packets
 from sandbox.failure.faults.delay import Delay
 from sandbox.failure.faults.host_loss import HostLoss
 from sandbox.failure.faults.loss import Loss
@@ -120,7 +120,7 @@ def test_no_proxy_runs(node: FakeNode) -> None:
     ],
 )
 def test_the_rules_of_a_fault(
-    node: FakeNode, fault: firewall.PacketFault, expected: list[str]
+    node: FakeNode, fault: packets.PacketFault, expected: list[str]
 ) -> None:
     fault.inject(node, scene())
     chain = fault.chain
@@ -178,7 +178,7 @@ def test_a_rule_that_is_absent_shows(node: FakeNode, lost: str, missing: str) ->
     ],
 )
 def test_a_connection_attempt_is_the_proof(
-    node: FakeNode, fault: firewall.PacketFault, accepting: str, hanging: str, missing: str | None
+    node: FakeNode, fault: packets.PacketFault, accepting: str, hanging: str, missing: str | None
 ) -> None:
     fault.inject(node, scene())
     (node.root / "accepting").write_text(accepting)
@@ -212,7 +212,7 @@ def test_a_lost_host_sends_nothing_while_it_is_killed(node: FakeNode) -> None:
 
 
 def test_a_lost_host_that_was_not_killed_gets_its_packets_back(node: FakeNode) -> None:
-    firewall.put(node, "SANDBOX-FAULT-HOST", ["-j DROP"])
+    packets.put(node, "SANDBOX-FAULT-HOST", ["-j DROP"])
     assert HostLoss().missing_effect(node, scene()) == "its container is running"
     HostLoss().heal(node, {})
     assert node.whole and "start" not in node.calls

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.failure.registry import ACTION_KINDS
+from sandbox.failure.action import ACTION_KINDS
 from sandbox.measure.trial.schedule import (
     LONGEST_S,
     FaultProfile,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sandbox.failure.breaker import FaultRequest, Injection
+from sandbox.failure.targets import chosen_nodes
 from sandbox.measure.trial import conductor
-from sandbox.measure.trial.fault_targets import chosen_nodes
 from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
 from sandbox.stack.protocol import EntryPoint
 from unit.fake_stack import CLIENT, server

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.measure.trial.fault_targets import chosen_nodes, writer_now
+from sandbox.failure.targets import chosen_nodes, writer_now
 from sandbox.stack.protocol import EntryPoint
 from unit.fake_stack import CLIENT, FakeStack, server
 

@@ -8,18 +8,12 @@ import pytest
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.plugin_options import help_line, option_texts, parse_options
 from sandbox.core.plugins import Plugins
+from sandbox.failure.action import ACTION_KINDS, action_named
 from sandbox.failure.actions.promote import Promote
 from sandbox.failure.actions.rejoin import Rejoin
+from sandbox.failure.fault import EXAMPLE, FAULT_KINDS, fault_named, refuse_kind
 from sandbox.failure.faults.graceful import Graceful
 from sandbox.failure.faults.partition import Partition
-from sandbox.failure.registry import (
-    ACTION_KINDS,
-    EXAMPLE,
-    FAULT_KINDS,
-    action_named,
-    fault_named,
-    refuse_kind,
-)
 
 PACKAGE = Path(__file__).parents[3] / "scripts" / "sandbox" / "failure"
 ACTIONS = "promote rejoin rolling-restart switchover join force-quorum rolling-upgrade repair"
