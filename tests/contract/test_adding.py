@@ -80,7 +80,7 @@ OWN_WORKLOAD = """\
 
 from pydantic import Field
 
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 
 
 class NineWrites(LuaLoad):

@@ -6,8 +6,8 @@ import pytest
 
 from contract.stacks import CHECKOUT
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.load.common.lua_load import LuaLoad
 from sandbox.load.common.registry import WORKLOAD_KINDS, find_workloads
+from sandbox.load.common.sysbench_load import LuaLoad
 
 FILES = WORKLOAD_KINDS.every()
 PROFILES = [CHECKOUT / "profiles" / "workloads"]

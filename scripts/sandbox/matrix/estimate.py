@@ -9,9 +9,8 @@ from pathlib import Path
 
 from sandbox.failure.action import action_named
 from sandbox.matrix.dataset import needs_kept
-from sandbox.matrix.resolved import Estimate, ResolvedMatrix, StackSpec
+from sandbox.matrix.resolved import Estimate, ResolvedMatrix, ScheduledRun, StackSpec, schedule
 from sandbox.matrix.result_folder import runs_done, unfinished
-from sandbox.matrix.schedule import ScheduledRun, schedule
 from sandbox.measure.run import RunRequest
 from sandbox.measure.trial.conductor import BACK_S
 from sandbox.measure.trial.load_beside import CAPACITY_S

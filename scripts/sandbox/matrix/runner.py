@@ -14,9 +14,8 @@ from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.dataset import DatasetMaker
 from sandbox.matrix.definition import CANARY
 from sandbox.matrix.estimate import load_s, overhead_s, runs_left
-from sandbox.matrix.resolved import Load, ResolvedMatrix
+from sandbox.matrix.resolved import Load, ResolvedMatrix, ScheduledRun, schedule
 from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
-from sandbox.matrix.schedule import ScheduledRun, schedule
 from sandbox.matrix.stack_pool import (
     StackPool,
     StackStarter,
@@ -27,9 +26,8 @@ from sandbox.matrix.stack_pool import (
 )
 from sandbox.measure import in_client
 from sandbox.measure.bench import BENCH
-from sandbox.measure.execute import Procedure, execute, now
+from sandbox.measure.execute import Procedure, execute, now, record_without_stack
 from sandbox.measure.run import LARGEST_SEED, AnyRequest, AnyRun, RunPlace, open_stack
-from sandbox.measure.save import record_without_stack
 from sandbox.measure.trial.result import prober_was_late
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.trial import TRIAL

@@ -13,7 +13,7 @@ from typing import Any
 from sandbox.core.errors import SandboxError, states
 from sandbox.matrix.dataset import DatasetMaker, first_start
 from sandbox.matrix.resolved import StackSpec
-from sandbox.measure.save import save_logs
+from sandbox.measure.execute import save_logs
 from sandbox.profile.plan import Plan
 from sandbox.record.record import Record
 from sandbox.stack.engine import Docker

@@ -8,7 +8,7 @@ from sandbox.cli.commands import calibrate
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import Calibration
 from sandbox.matrix.calibrate import a_against_a
-from sandbox.matrix.schedule import schedule
+from sandbox.matrix.resolved import schedule
 from sandbox.measure.machine import calibration_path, change_calibration, read_calibration
 from unit.matrix.resolved import resolved
 

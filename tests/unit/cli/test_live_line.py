@@ -13,9 +13,8 @@ from sandbox.cli.common.measuring import EventLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second
 from sandbox.matrix.definition import Cell, Change
-from sandbox.matrix.resolved import ResolvedCell
+from sandbox.matrix.resolved import ResolvedCell, ScheduledRun
 from sandbox.matrix.runner import Advance
-from sandbox.matrix.schedule import ScheduledRun
 from unit.matrix.resolved import no_load
 
 CHOSEN = Cell({"threads": "4"}, Change(profile="mysql", threads=4))

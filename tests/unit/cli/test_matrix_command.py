@@ -12,14 +12,12 @@ import pytest
 from sandbox.cli.commands import calibrate, matrix
 from sandbox.cli.common import matrices
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.matrix import estimate, fit, resolve, runner
+from sandbox.matrix import estimate, resolve, runner
 from sandbox.matrix.calibrate import a_against_a
 from sandbox.matrix.file import read_matrix
-from sandbox.matrix.fit import Plans
-from sandbox.matrix.resolve import resolve_file
-from sandbox.matrix.resolved import ResolvedMatrix
+from sandbox.matrix.resolve import Plans, resolve_file
+from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.matrix.runner import Advance
-from sandbox.matrix.schedule import schedule
 from sandbox.matrix.stack_pool import StackStarter
 from sandbox.measure.machine import calibration_path
 from sandbox.profile.plan import Plan, PlanRequest
@@ -34,7 +32,7 @@ def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
-    monkeypatch.setattr(fit, "planned", offline_plan)
+    monkeypatch.setattr(resolve, "planned", offline_plan)
     monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
     # Or it makes the data of a real server.
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: None)
@@ -274,7 +272,7 @@ def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(
         def planned(_: Any) -> None:
             raise SandboxError("no", "why", "try: x", code)
 
-        monkeypatch.setattr(fit, "planned", planned)
+        monkeypatch.setattr(resolve, "planned", planned)
 
     refusing(ExitCode.BAD_INPUT)
     assert set(resolved_file(path).skipped.values()) == {"no: why"}
@@ -291,7 +289,7 @@ def test_every_stack_is_planned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         return offline_plan(request)
 
     path.write_text(MATRIX)
-    monkeypatch.setattr(fit, "planned", planned)
+    monkeypatch.setattr(resolve, "planned", planned)
     resolved_file(path)
     assert len(asked) == len(set(asked))
 

@@ -21,7 +21,7 @@ from sandbox.cli.registry import options_of, variable_of
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.judge.calibration import kind_of_canary
-from sandbox.matrix import fit, resolve
+from sandbox.matrix import resolve
 from sandbox.matrix import smoke as smoke_matrix
 from sandbox.matrix.definition import Change
 from sandbox.matrix.resolved import ResolvedMatrix
@@ -118,7 +118,9 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setattr(matrices, "run_resolved", made.run)
     monkeypatch.setattr(smoke_matrix, "image_override", made.given)
     monkeypatch.setattr(smoke_matrix, "volumes_of", lambda *_: made.volumes)
-    monkeypatch.setattr(fit, "planned", lambda request: plan(request.profile, image=request.image))
+    monkeypatch.setattr(
+        resolve, "planned", lambda request: plan(request.profile, image=request.image)
+    )
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
     return made

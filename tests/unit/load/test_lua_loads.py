@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.load.common.lua_load import LuaLoad
 from sandbox.load.common.registry import workload_kind
+from sandbox.load.common.sysbench_load import LuaLoad
 from sandbox.load.common.workload import Progress, WorkloadError, refuse_unused
 from sandbox.load.connection_storm import ConnectionStorm
 from sandbox.load.ddl import Ddl

@@ -21,8 +21,8 @@ from sandbox.load.common.workload import (
     make_parameters,
     second_ends,
 )
-from sandbox.load.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, reading
-from sandbox.load.replica_catch_up.reading import Reading
+from sandbox.load.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, replicas
+from sandbox.load.replica_catch_up.replicas import Reading
 from sandbox.load.sysbench import WRAPPER, parse_second
 from sandbox.measure.bench import BenchRequest, bench
 from sandbox.measure.run_checks import load_alone, load_reached
@@ -185,7 +185,7 @@ def test_reads_that_do_not_end_are_ended_and_a_failure(
         def stream(self, node: str, argv: Sequence[str]) -> Stream:
             return Endless([]) if "--threads=3" in argv else super().stream(node, argv)
 
-    monkeypatch.setattr(reading, "_END_LIMIT_S", 0.1)
+    monkeypatch.setattr(replicas, "_READS_END_LIMIT_S", 0.1)
     with pytest.raises(WorkloadError, match=r"did not end within 0\.1 s"):
         measured(HungReads(), tmp_path, read_threads=3)
 

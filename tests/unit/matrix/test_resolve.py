@@ -10,11 +10,10 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.judge.verdict import FEWEST_TRIALS
-from sandbox.matrix import fit, loads, resolve
+from sandbox.matrix import loads, resolve
 from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.file import read_matrix
-from sandbox.matrix.resolved import ResolvedMatrix
-from sandbox.matrix.schedule import schedule
+from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import FAULTS as FAULT_FOLDERS
 from sandbox.measure.trial.schedule import scenario_of
@@ -35,7 +34,7 @@ baseline: {commits: relaxed}
 
 @pytest.fixture(autouse=True)
 def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "planned", offline_plan)
+    monkeypatch.setattr(resolve, "planned", offline_plan)
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
 
@@ -83,7 +82,7 @@ def knows(series: str) -> Callable[[PlanRequest], Plan]:
 def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fit, "planned", knows("none"))
+    monkeypatch.setattr(resolve, "planned", knows("none"))
     with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
         resolved(
             tmp_path,
@@ -97,7 +96,7 @@ def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
 def test_a_variable_that_came_with_a_version_skips_the_cells_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fit, "planned", knows("9.7"))
+    monkeypatch.setattr(resolve, "planned", knows("9.7"))
     path = tmp_path / "data.yaml"
     common = MATRIX.replace("rows: 1000}", "rows: 1000, set: max_conections=5}")
     path.write_text(
@@ -272,8 +271,8 @@ def on_an_engine(monkeypatch: pytest.MonkeyPatch, asked: Callable[[], Mapping[st
             nodes=tuple(replace(n, choice=replace(n.choice, source="local")) for n in plan.nodes),
         )
 
-    monkeypatch.setattr(fit, "planned", here)
-    monkeypatch.setattr(fit, "lacking", lambda docker, image, owner: asked())
+    monkeypatch.setattr(resolve, "planned", here)
+    monkeypatch.setattr(resolve, "lacking", lambda docker, image, owner: asked())
 
 
 def test_a_fault_that_the_kernel_cannot_have_is_skipped_before_a_stack_starts(
@@ -400,7 +399,7 @@ def test_a_kernel_that_cannot_be_asked_skips_nothing(
 def test_the_kernel_is_not_asked_without_the_image_or_a_fault_that_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fit, "lacking", lambda *_: pytest.fail("it has no image"))
+    monkeypatch.setattr(resolve, "lacking", lambda *_: pytest.fail("it has no image"))
     assert not failover(tmp_path, *DELAYED).skipped
     on_an_engine(monkeypatch, lambda: pytest.fail("nothing needs it"))
     assert not failover(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.matrix.definition import Matrix
-from sandbox.matrix.schedule import schedule
+from sandbox.matrix.resolved import schedule
 from sandbox.matrix.selection import select
 from sandbox.profile.plan import PlanRequest
 from sandbox.stack.protocol import RunningStack

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.matrix.definition import Matrix
-from sandbox.matrix.resolved import ResolvedMatrix
-from sandbox.matrix.schedule import schedule
+from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.matrix.selection import select
 from unit.matrix.resolved import resolved
 

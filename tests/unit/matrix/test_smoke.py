@@ -2,8 +2,7 @@
 
 from sandbox.judge.gate import LARGEST_MARGIN
 from sandbox.matrix.definition import CANARY, Change
-from sandbox.matrix.resolved import ResolvedMatrix
-from sandbox.matrix.schedule import schedule
+from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection
 from unit.matrix.resolved import resolved
 

@@ -19,7 +19,7 @@ from sandbox.core.plugin_options import OptionValue
 from sandbox.core.plugins import plugins_of_classes
 from sandbox.core.words import help_in
 from sandbox.core.yaml_lines import Loader
-from sandbox.load.common.lua_load import SCRIPT, LuaLoad
+from sandbox.load.common.sysbench_load import SCRIPT, LuaLoad
 from sandbox.load.common.workload import Workload
 from sandbox.load.statements import Statements, parse_statements
 from sandbox.load.sysbench import script_of

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 
 
 class ConnectionStorm(LuaLoad):

@@ -4,7 +4,7 @@ statement.
 
 from pydantic import Field
 
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 from sandbox.load.common.workload import Parameters, PreparedData
 
 PREFIX = "ddl_"

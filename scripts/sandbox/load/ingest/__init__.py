@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from sandbox.core.plugin_options import OptionValue
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 from sandbox.load.common.workload import Parameters, PreparedData
 
 PREFIX = "ingest_"

@@ -54,7 +54,6 @@ class ListAppend(HistoryLoad):
         """By lists, and by cycles."""
         # Late, for start-up time: the search for cycles imports SciPy, which a list of workloads
         # does without.
-        from sandbox.load.common.isolation.list_append import anomalies
-        from sandbox.load.common.isolation.lists import ListHistory
+        from sandbox.load.common.isolation.list_append import ListHistory, anomalies
 
         return anomalies(ListHistory(txns))

@@ -22,8 +22,7 @@ from sandbox.load.common.workload import (
     WorkloadError,
     ask_writer,
 )
-from sandbox.load.replica_catch_up.appliers import StoppedAppliers
-from sandbox.load.replica_catch_up.reading import Reading
+from sandbox.load.replica_catch_up.replicas import Reading, StoppedAppliers
 from sandbox.load.sysbench import Sysbench
 from sandbox.profile.library import Kind
 from sandbox.record.record import Metrics, PreparationRecord

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.core.plugin_options import OptionValue
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 from sandbox.load.common.workload import Parameters, PreparedData, Session
 from sandbox.load.sysbench import PREPARE_OLTP, Sysbench
 from sandbox.record.record import PreparationRecord

@@ -10,7 +10,7 @@ from typing import ClassVar
 import yaml
 from pydantic import Field
 
-from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.sysbench_load import LuaLoad
 from sandbox.load.common.workload import Parameters, PreparedData, Progress, Session, ask_writer
 from sandbox.record.record import CheckRecord, PreparationRecord, Verdict
 

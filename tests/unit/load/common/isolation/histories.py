@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.load.common.isolation.history import Txn, TxnOutcome
-from sandbox.load.common.isolation.list_append import anomalies
-from sandbox.load.common.isolation.lists import ListHistory
+from sandbox.load.common.isolation.list_append import ListHistory, anomalies
 
 Op = Sequence[Any]
 

@@ -5,8 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sandbox.load.common.isolation.history import Txn
-from sandbox.load.common.isolation.list_append import anomalies
-from sandbox.load.common.isolation.lists import ListHistory, appends_of
+from sandbox.load.common.isolation.list_append import ListHistory, anomalies, appends_of
 from unit.load.common.isolation.histories import Script, append, read, serial, with_ops
 
 SEEDS = st.integers(min_value=0, max_value=10**9)

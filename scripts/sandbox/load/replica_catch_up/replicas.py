@@ -1,22 +1,102 @@
-"""A read load at the replicas, which ends when it is asked to, with its summary."""
+"""The replicas of a catch-up: appliers stopped and started again, and a read load meanwhile."""
 
+import json
 import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.workload import Event, Outcome, Second, Session, WorkloadError, second_ends
 from sandbox.load.sysbench import Sysbench
-from sandbox.stack.client_python import folder_of
+from sandbox.stack.client_python import end_stream, folder_of, script_argv, targets_of
 from sandbox.stack.protocol import StackNode
 
+_APPLIERS_END_LIMIT_S = 70.0
+"""Longer than a statement may take there: a replica that is slow to answer must run again, too."""
+
+
 _FIRST_LIMIT_S = 60.0
-_END_LIMIT_S = 20.0
+_READS_END_LIMIT_S = 20.0
 _UNTIL_REMOVED = files(__package__).joinpath("until_removed.lua").read_text(encoding="utf-8")
+
+
+class StoppedAppliers:
+    """The appliers of these replicas, stopped on entry of its ``with`` block, running again on its
+    exit.
+    """
+
+    def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
+        targets = targets_of(replicas)
+        self._names = {target.name for target in targets}
+        self._log = log
+        argv = script_argv(
+            __package__, "in_client_applier", json.dumps([target.login for target in targets])
+        )
+        self._stream = session.stack.stream(session.client, argv)
+        self._lines = self._stream.lines()
+
+    def __enter__(self) -> "StoppedAppliers":
+        try:
+            self._answer("stopped")
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def wait_until_received(self, held: str, limit_s: float) -> None:
+        """Returns when every relay log has this GTID set or position of the source. Raises
+        WorkloadError.
+        """
+        self._stream.send(json.dumps({"held": held, "limit_s": limit_s}))
+        self._answer("received")
+
+    def start(self, limit_s: float, on_wait: Callable[[str, float], None]) -> dict[str, float]:
+        """Starts all of them; seconds until each has applied what it has received. Raises
+        WorkloadError.
+
+        ``on_wait``: gets the name of a replica that has not caught up yet, and seconds since the
+        start.
+        """
+        self._stream.send(json.dumps({"limit_s": limit_s}))
+        took: dict[str, float] = {}
+        while took.keys() < self._names:
+            answer = self._answer("node")
+            if "caught_up_s" in answer:
+                took[answer["node"]] = answer["caught_up_s"]
+            else:
+                on_wait(answer["node"], answer["still_s"])
+        return took
+
+    def _answer(self, wanted: str) -> Mapping[str, Any]:
+        """The next answer that has this key. Raises WorkloadError for an error, and where the
+        script has ended.
+        """
+        last = "it printed nothing"
+        for line in self._lines:
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+            try:
+                answer = json.loads(line)
+            except json.JSONDecodeError:  # a complaint of Python's
+                last = line.strip() or last
+                continue
+            if "error" in answer:
+                raise WorkloadError(f"the appliers: {answer['error']}")
+            if wanted in answer:
+                found: Mapping[str, Any] = answer
+                return found
+        raise WorkloadError(f"the appliers could not be watched: {last}")
+
+    def _end(self) -> None:
+        end_stream(self._stream, _APPLIERS_END_LIMIT_S)
 
 
 class EndableReads(Sysbench):
@@ -74,9 +154,9 @@ class Reading:
         try:
             self._reads.end(self._session)
         finally:
-            self._thread.join(_END_LIMIT_S)
+            self._thread.join(_READS_END_LIMIT_S)
             self._overdue.set()
-            self._thread.join(_END_LIMIT_S)
+            self._thread.join(_READS_END_LIMIT_S)
 
     def tps(self, began_s: float, ended_s: float) -> float | None:
         """Transactions per second of the whole seconds in a time on our clock; None without such a
@@ -107,7 +187,7 @@ class Reading:
             self._outcome = self._reads.load(self._session, "measure", self._log)
             self._failure = self._outcome.failure
         except _OverdueError:
-            self._failure = f"they did not end within {_END_LIMIT_S:g} s"
+            self._failure = f"they did not end within {_READS_END_LIMIT_S:g} s"
         except (SandboxError, WorkloadError, TimeoutError, OSError) as error:
             self._failure = str(error)
         self._first.set()
