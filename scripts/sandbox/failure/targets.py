@@ -12,8 +12,6 @@ from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNo
 
 WORDS = ("writer", "one-reader", "all-readers", "minority", "majority", "all", "proxy")
 _STEP = "try: make ps   (lists the nodes)"
-
-
 _WHO_WRITES: Sequence[Statement] = (
     "START TRANSACTION",
     "INSERT INTO sandbox.ready (id, at) VALUES (2, now()) ON DUPLICATE KEY UPDATE at = now()",

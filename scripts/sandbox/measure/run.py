@@ -94,8 +94,6 @@ class RunRequest:
 
 
 AnyRequest = TypeVar("AnyRequest", bound=RunRequest)
-
-
 LARGEST_SEED = 2**31 - 2
 """sysbench takes a signed 32-bit seed; the warm-up uses the seed plus 1."""
 NO_LOAD = "noop"

@@ -35,8 +35,6 @@ RETURNS = "/tmp/sandbox-members"  # noqa: S108  (in a container of one purpose)
 LOOK_S = 1.0
 _LOST = re.compile(r"member (\S+) lost at ([0-9.]+) s: (.+)$")
 _BACK = re.compile(r"member (\S+) back at ([0-9.]+) s$")
-
-
 PREPARE_LIMIT_S = 24 * 3600
 """Limit of a preparation: large data takes hours, a hanging server takes forever."""
 PREPARE_THREADS = 8

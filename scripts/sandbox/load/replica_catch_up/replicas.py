@@ -18,8 +18,6 @@ from sandbox.stack.protocol import StackNode
 
 _APPLIERS_END_LIMIT_S = 70.0
 """Longer than a statement may take there: a replica that is slow to answer must run again, too."""
-
-
 _FIRST_LIMIT_S = 60.0
 _READS_END_LIMIT_S = 20.0
 _UNTIL_REMOVED = files(__package__).joinpath("until_removed.lua").read_text(encoding="utf-8")

@@ -28,8 +28,6 @@ printf '%s' "${{stat%% *}}"
 _LISTENING = (
     f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{SERVER_PORT:04X} 0*:0000 0A'"
 )
-
-
 _LOOP_DEVICES = "/dev/loop"
 _SHUT_DOWN = ("ext4", "xfs")
 _STEP = "try: make up PROFILE=mysql@9.7 DISK=ext4:4g"
