@@ -265,7 +265,7 @@ for cell, loaded in zip(selection.cells, cells_of_file(selection, path)):
 
 def test_a_fault_profile_is_what_a_trial_goes_through(copy: Copy) -> None:
     script = """
-from sandbox.measure.trial.schedule import scenario_of
+from sandbox.measure.trial.scenario import scenario_of
 for step in scenario_of(["two-cups"]).schedule().steps:
     print(step.at_s, step.fault, step.action)
 """
@@ -342,7 +342,7 @@ def test_a_fault_and_an_action_are_steps_of_a_trial(copy: Copy) -> None:
     script = """
 from sandbox.failure.action import action_named
 from sandbox.failure.fault import fault_named
-from sandbox.measure.trial.schedule import scenario_of
+from sandbox.measure.trial.scenario import scenario_of
 for name in ("coffee-spilt", "tea-break"):
     (step,) = scenario_of([name]).schedule().steps
     print(step.fault, step.action)

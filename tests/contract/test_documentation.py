@@ -13,7 +13,8 @@ from sandbox.cli.make_entry import CHECKS, arguments, refuse_unknown, take_envir
 from sandbox.cli.registry import options_of
 from sandbox.core.errors import ExitCode
 from sandbox.core.paths import CHECKOUT
-from sandbox.matrix.definition import Change, Matrix
+from sandbox.matrix.cell import Change
+from sandbox.matrix.definition import Matrix
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.grammar import parse
 from sandbox.profile.reader import load_library

@@ -11,7 +11,8 @@ from sandbox.core.paths import CHECKOUT, yaml_files
 from sandbox.core.plugin_options import help_line, option_texts
 from sandbox.failure.fault import FAULT_KINDS, Fault, fault_named
 from sandbox.failure.targets import WORDS
-from sandbox.measure.trial.schedule import LONGEST_S, SAME, read_profile
+from sandbox.measure.trial.scenario import read_profile
+from sandbox.measure.trial.schedule import LONGEST_S, SAME
 
 KINDS = FAULT_KINDS.every()
 FOLDER = CHECKOUT / "scripts" / "sandbox" / "failure" / "faults"

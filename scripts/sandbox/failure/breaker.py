@@ -14,6 +14,8 @@ from typing import Protocol, TypeVar
 from sandbox.core.errors import MachineError, SandboxError, counted
 from sandbox.failure.fault import (
     Fault,
+    FaultRequest,
+    Injection,
     Peer,
     Scene,
     end_together,
@@ -32,26 +34,6 @@ LOOK_S = 1.0
 """How often it looks for containers that have started anew."""
 NotHealed = tuple[Breakage, BaseException]
 """What cannot be healed, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRequest:
-    """A fault by name with its options, and the nodes that it hits at once."""
-
-    fault: str
-    options: Mapping[str, str | int | float | bool]
-    nodes: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Injection:
-    """An injection as it went, on this machine's monotonic clock, ns. ``missing``: why it is not in
-    effect, by node.
-    """
-
-    began_ns: int
-    ended_ns: int
-    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 class Breaking(Protocol):

@@ -48,6 +48,26 @@ class Scene:
     """Group of each node."""
 
 
+@dataclass(frozen=True, slots=True)
+class FaultRequest:
+    """A fault by name with its options, and the nodes that it hits at once."""
+
+    fault: str
+    options: Mapping[str, str | int | float | bool]
+    nodes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """An injection as it went, on this machine's monotonic clock, ns. ``missing``: why it is not in
+    effect, by node.
+    """
+
+    began_ns: int
+    ended_ns: int
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
 class Fault(BaseModel, ABC):
     """One way to break a node. Its fields are its parameters, with their units in the names.
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.paths import HERE
-from sandbox.failure.breaker import Breaker, Breaking, FaultRequest, Injection
-from sandbox.failure.fault import fault_named, refuse_unable
+from sandbox.failure.breaker import Breaker, Breaking
+from sandbox.failure.fault import FaultRequest, Injection, fault_named, refuse_unable
 from sandbox.stack.engine import Docker, PatientDocker
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import name_option

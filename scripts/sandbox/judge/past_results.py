@@ -12,14 +12,8 @@ from sandbox.judge.calibration import Calibration, noise_of
 from sandbox.judge.changes import ChangePoint, change_points
 from sandbox.judge.compare import judge_result
 from sandbox.judge.open_trials import bounds_of
-from sandbox.judge.unpaired import (
-    LOAD,
-    ResultSide,
-    at_least_and_most,
-    circumstances,
-    on_scale,
-    text_of,
-)
+from sandbox.judge.unpaired import ResultSide, at_least_and_most, on_scale
+from sandbox.judge.variants import LOAD, circumstances, text_of
 from sandbox.judge.verdict import effect_of
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record

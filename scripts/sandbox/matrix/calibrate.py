@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import canary_differences, kind_of_canary
 from sandbox.judge.verdict import FEWEST_BLOCKS
-from sandbox.matrix.definition import Change, Matrix
+from sandbox.matrix.cell import Change
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.selection import Selection
 from sandbox.measure.machine import calibration_path, change_calibration
 from sandbox.record.store import ResultFolder

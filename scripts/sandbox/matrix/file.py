@@ -14,7 +14,8 @@ from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import Loader, Place, compose, line_of, refuse_repeated_keys
 from sandbox.judge.verdict import MOST_BLOCKS
-from sandbox.matrix.definition import Change, Expected, Matrix
+from sandbox.matrix.cell import Change
+from sandbox.matrix.definition import Expected, Matrix
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.grammar import Term, parse, split_assignments
 from sandbox.profile.library import Library

@@ -10,14 +10,15 @@ from sandbox.core.yaml_lines import Place
 from sandbox.failure.targets import WORDS
 from sandbox.load.common.registry import NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Parameters, make_parameters
-from sandbox.matrix.definition import DEFAULT_WORKLOAD, Cell, Change, Matrix
+from sandbox.matrix.cell import DEFAULT_WORKLOAD, Cell, Change
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.file import PARAMETERS, changes_of, refuse_idle_factors, refused_at
 from sandbox.matrix.resolved import CellWithLoad, Load
 from sandbox.matrix.selection import Selection
 from sandbox.measure.bench import BenchRequest
 from sandbox.measure.run import NO_LOAD
 from sandbox.measure.trial.run import TrialRequest
-from sandbox.measure.trial.schedule import scenario_of
+from sandbox.measure.trial.scenario import scenario_of
 from sandbox.profile.grammar import check_limits, external_address
 from sandbox.profile.plan import Plan, entry_words
 from sandbox.stack.planning import offline_plan

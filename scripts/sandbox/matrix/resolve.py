@@ -12,8 +12,9 @@ from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure.fault import FAULT_KINDS, SETTING_OF, refuse_unable
 from sandbox.failure.targets import impossible
 from sandbox.load.common.workload import refuse_unfit
+from sandbox.matrix.cell import CANARY, Cell
 from sandbox.matrix.dataset import dataset_of
-from sandbox.matrix.definition import CANARY, Cell, Matrix
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.file import changes_of, refused_at
 from sandbox.matrix.loads import cells_of_file, chosen_places, with_load
 from sandbox.matrix.resolved import (

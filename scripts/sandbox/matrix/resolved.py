@@ -11,8 +11,9 @@ from functools import cached_property
 from random import Random
 
 from sandbox.judge.verdict import FEWEST_TRIALS, blocks_for_one
+from sandbox.matrix.cell import CANARY, Cell
 from sandbox.matrix.dataset import Dataset
-from sandbox.matrix.definition import CANARY, Cell, Matrix
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.selection import baselines_of, comparisons_of
 from sandbox.measure.bench import BenchRequest
 from sandbox.measure.trial.run import TrialRequest

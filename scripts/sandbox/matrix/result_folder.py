@@ -1,18 +1,23 @@
-"""The result folder of a matrix: a new one, or the one where an earlier start stopped."""
+"""The result of a matrix: a new folder, or the one where an earlier start stopped; what it holds of
+how variants are configured, and of noise.
+"""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import canary_differences, kind_of_canary, noise_of, noted
 from sandbox.judge.compare import Known
-from sandbox.matrix.definition import DEFAULT_WORKLOAD
-from sandbox.matrix.resolved import ResolvedMatrix
+from sandbox.judge.variants import differences, not_in_effect, refusal, unasked
+from sandbox.matrix.cell import CANARY, DEFAULT_WORKLOAD
+from sandbox.matrix.resolved import ResolvedMatrix, ScheduledRun
 from sandbox.measure.execute import now, tool_commit
 from sandbox.measure.machine import change_calibration, read_calibration
 from sandbox.measure.run import LARGEST_SEED
+from sandbox.profile.grammar import split_assignments
 from sandbox.record.manifest import CellPart, ExpectedPart, Manifest, MatrixPart
+from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, slug_of
 
 _FINAL = ("ok", "failed", "skipped")
@@ -154,6 +159,70 @@ def part_of(result: ResultFolder) -> MatrixPart:
             ExitCode.INTERNAL,
         )
     return part
+
+
+class ConfigurationCheck:
+    """Fails the records of a result whose variant is not configured as asked for.
+
+    Either a variable of SET= is not in effect, or the variant differs from what it is compared with
+    in a variable that nobody set.
+    """
+
+    def __init__(self, resolved: ResolvedMatrix, result: ResultFolder) -> None:
+        part = part_of(result)
+        self._result = result
+        self._planned = part.planned
+        self._stack_of_cell = {cell.name: cell.stack for cell in resolved.cells.values()}
+        self._stack_of_cell[CANARY] = CANARY
+        self._must_be_like = dict(self._stack_of_cell)
+        """By cell, the stack of what it is compared with; for a baseline its own, which may have
+        been restarted.
+        """
+        for each in [*part.comparisons, part.canary]:
+            self._must_be_like[each.cell] = self._stack_of_cell[each.baseline]
+        self._variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        """By stack, the variables of its servers in its first good run."""
+
+    def checked(self, run: ScheduledRun, record: Record) -> Record:
+        """The record of a run; ``failed`` if its variant is not configured as asked for."""
+        if record.status != "ok":
+            return record
+        refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
+        if refused:
+            return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
+        # Cells that came before their baseline are compared with it now.
+        if run.stack not in self._variables:
+            self.check_earlier()
+        return self._failed_if_unlike(record)
+
+    def check_earlier(self) -> None:
+        """Reads the variables of every variant with a good record, and compares all saved
+        records.
+        """
+        records, _ = self._result.readable_records()
+        for record in records:
+            if record.status == "ok":
+                self._variables.setdefault(self._stack_of_cell[record.cell], record.variables)
+        for record in records:
+            self._failed_if_unlike(record)
+
+    def _failed_if_unlike(self, record: Record) -> Record:
+        baseline = self._must_be_like[record.cell]
+        if baseline not in self._variables or record.status != "ok":
+            return record
+        found = differences(self._variables[baseline], record.variables)
+        planned_of_baseline = self._planned.get(baseline, {})
+        planned = self._planned.get(self._stack_of_cell[record.cell], {})
+        wrong, _ = unasked(found, planned_of_baseline, planned)
+        if not wrong:
+            return record
+        text = "; ".join(map(str, wrong[:3]))
+        return self._failed(record, f"unexpected configuration difference between variants: {text}")
+
+    def _failed(self, record: Record, reason: str) -> Record:
+        failed = record.model_copy(update={"status": "failed", "reason": reason})
+        self._result.save(failed, frozenset())
+        return failed
 
 
 def known_noise(result: ResultFolder) -> Known:

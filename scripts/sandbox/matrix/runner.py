@@ -9,33 +9,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.judge.variants import differences, not_in_effect, refusal, unasked
 from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.dataset import DatasetMaker
-from sandbox.matrix.definition import CANARY
 from sandbox.matrix.estimate import load_s, overhead_s, runs_left
 from sandbox.matrix.resolved import Load, ResolvedMatrix, ScheduledRun, schedule
-from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
+from sandbox.matrix.result_folder import (
+    ConfigurationCheck,
+    begin,
+    part_of,
+    resume,
+    runs_done,
+    unfinished,
+)
 from sandbox.matrix.stack_pool import (
     StackPool,
     StackStarter,
     dead_soon,
     death_message,
     is_broken,
+    log_of_failed_start,
     logs_of,
 )
-from sandbox.measure import in_client
 from sandbox.measure.bench import BENCH
 from sandbox.measure.execute import Procedure, execute, now, record_without_stack
+from sandbox.measure.machine import check_host
 from sandbox.measure.run import LARGEST_SEED, AnyRequest, AnyRun, RunPlace, open_stack
 from sandbox.measure.trial.result import prober_was_late
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.trial import TRIAL
-from sandbox.profile.grammar import split_assignments
-from sandbox.record.manifest import HostCheck
 from sandbox.record.record import Environment, Record
 from sandbox.record.store import ResultFolder, readable_results
-from sandbox.stack.client_python import ask_script
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.protocol import OnEvent, RunningStack
@@ -111,16 +114,7 @@ class _Runner:
         self.runs = self._every_run()
         self.done = runs_done(result.manifest) & {run.name for run in self.runs}
         self.checked = {check.block for check in part.host_checks}
-        self.stack_of_cell = {cell.name: cell.stack for cell in resolved.cells.values()}
-        self.stack_of_cell[CANARY] = CANARY
-        self.must_be_like = dict(self.stack_of_cell)
-        """By cell, the stack of what it is compared with; for a baseline its own, which may have
-        been restarted.
-        """
-        for each in [*part.comparisons, part.canary]:
-            self.must_be_like[each.cell] = self.stack_of_cell[each.baseline]
-        self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
-        """By stack, the variables of its servers in its first good run."""
+        self.configuration = ConfigurationCheck(resolved, result)
         self.machines: dict[str, Environment] = {}
         """By stack, the machine as it sees it, which does not change while the stack is up."""
         self.stack_of_block: tuple[str, int] | None = None
@@ -130,7 +124,7 @@ class _Runner:
 
     def run(self) -> None:
         """Every run that has no record yet."""
-        self._compare_earlier()
+        self.configuration.check_earlier()
         self._save_lost()
         left = [run for run in self.runs if run.name not in self.done]
         if self.resolved.matrix.depth == "slices" and not self._all_up(left):
@@ -232,7 +226,7 @@ class _Runner:
             stack = self._ready(run)
             if run.block and run.block not in self.checked:
                 self._check_host(run.block, stack)
-            record = self._compared(run, self._measured(run, stack))
+            record = self.configuration.checked(run, self._measured(run, stack))
         except SandboxError as error:
             dead = dead_soon(stack) if stack else {}
             if not dead and not isinstance(error, MachineError):
@@ -274,7 +268,7 @@ class _Runner:
         files: dict[str, str] = {}
         if isinstance(error, NotReadyError):
             reason = error.what
-            files = _log_of_failed_start(error, folder)
+            files = log_of_failed_start(error, folder)
         elif stack is not None:
             files = logs_of(stack, folder)
         record = record_without_stack(
@@ -291,17 +285,9 @@ class _Runner:
         return record
 
     def _check_host(self, block: int, stack: RunningStack) -> None:
-        client = next(node.name for node in stack.nodes() if node.kind == "client")
         self.on_event(Progress("host check", f"block {block}"))
-        try:
-            figures = ask_script(stack, client, in_client.__name__, "host_check", None)
-        except TimeoutError as late:
-            raise MachineError(
-                "the host check did not end", str(late), "try: make doctor"
-            ) from late
-        self.result.note(
-            host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)]
-        )
+        check = check_host(stack, block)
+        self.result.note(host_checks=[*part_of(self.result).host_checks, check])
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
@@ -330,61 +316,10 @@ class _Runner:
         opened.environment = self.machines.get(run.stack, opened.environment)
         return execute(opened, procedure, self.result)
 
-    def _compared(self, run: ScheduledRun, record: Record) -> Record:
-        """The record; ``failed`` if its variant is not configured as asked for."""
-        if record.status != "ok":
-            return record
-        refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
-        if refused:
-            return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
-        # Cells that came before their baseline are compared with it now.
-        if run.stack not in self.variables:
-            self._compare_earlier()
-        return self._failed_if_unlike(record)
-
-    def _compare_earlier(self) -> None:
-        """Reads the variables of every variant with a good record, and compares all saved
-        records.
-        """
-        records, _ = self.result.readable_records()
-        for record in records:
-            if record.status == "ok":
-                self.variables.setdefault(self.stack_of_cell[record.cell], record.variables)
-        for record in records:
-            self._failed_if_unlike(record)
-
-    def _failed_if_unlike(self, record: Record) -> Record:
-        baseline = self.must_be_like[record.cell]
-        if baseline not in self.variables or record.status != "ok":
-            return record
-        found = differences(self.variables[baseline], record.variables)
-        planned_of_baseline = self.part.planned.get(baseline, {})
-        planned = self.part.planned.get(self.stack_of_cell[record.cell], {})
-        wrong, _ = unasked(found, planned_of_baseline, planned)
-        if not wrong:
-            return record
-        text = "; ".join(map(str, wrong[:3]))
-        return self._failed(record, f"unexpected configuration difference between variants: {text}")
-
-    def _failed(self, record: Record, reason: str) -> Record:
-        failed = record.model_copy(update={"status": "failed", "reason": reason})
-        self.result.save(failed, frozenset())
-        return failed
-
     def _asked(self, run: ScheduledRun) -> Load:
         """Its load: every variant of a block draws the same rows, another block others."""
         seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
         return replace(run.of.load, seed=seed)
-
-
-def _log_of_failed_start(error: NotReadyError, folder: Path) -> dict[str, str]:
-    """Keeps the log of the node that did not get ready; returns its entry in the record's list of
-    files.
-    """
-    file = f"logs/{error.node}.log"
-    (folder / "logs").mkdir()
-    (folder / file).write_text("\n".join(error.log) + "\n", encoding="utf-8")
-    return {f"log_{error.node}": file}
 
 
 @dataclass

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sandbox.core.errors import SandboxError, did_you_mean
-from sandbox.matrix.definition import Cell, Change, Matrix
+from sandbox.matrix.cell import Cell, Change
+from sandbox.matrix.definition import Matrix
 from sandbox.measure.run_checks import OfCells
 from sandbox.profile.grammar import parse
 from sandbox.record.manifest import ComparisonPart

@@ -10,7 +10,8 @@ from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import Calibration, noise_of
 from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import BLOCKS, Look
-from sandbox.matrix.definition import Change, Matrix
+from sandbox.matrix.cell import Change
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolve import resolve
 from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, part_of

@@ -20,6 +20,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
 from sandbox.stack.planning import planned_base_directories
 from sandbox.stack.protocol import OnEvent, RunningStack
+from sandbox.stack.readiness import NotReadyError
 from sandbox.stack.snapshots.restore import usable_base_directories
 from sandbox.stack.up import UpOptions, up
 
@@ -175,3 +176,13 @@ def logs_of(stack: RunningStack, folder: Path) -> dict[str, str]:
         return files
     save_logs(stack, nodes, secrets, folder, files)
     return files
+
+
+def log_of_failed_start(error: NotReadyError, folder: Path) -> dict[str, str]:
+    """Keeps the log of the node that did not get ready; returns its entry in the record's list of
+    files.
+    """
+    file = f"logs/{error.node}.log"
+    (folder / "logs").mkdir()
+    (folder / file).write_text("\n".join(error.log) + "\n", encoding="utf-8")
+    return {f"log_{error.node}": file}

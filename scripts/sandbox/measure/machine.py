@@ -1,5 +1,5 @@
-"""The machine on which the containers run: its fingerprint, its load during a run, its noise as
-calibrated.
+"""The machine on which the containers run: its fingerprint, its load during a run, its speed before
+a block, its noise as calibrated.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,11 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sandbox.core.errors import SandboxError
+from sandbox.core.errors import MachineError, SandboxError
 from sandbox.core.paths import write_atomically
 from sandbox.judge.calibration import Calibration
 from sandbox.measure import in_client
 from sandbox.measure.counters import ServerState
+from sandbox.record.manifest import HostCheck
 from sandbox.record.record import Environment, HostLoad, Part
 from sandbox.stack.client_python import ask_script
 from sandbox.stack.locks import cache_folder, locked
@@ -118,6 +119,19 @@ def _pressure(
         return None
     stalled: float = 100 * (after[kind] - before[kind]) / microseconds
     return round(stalled, 2)
+
+
+def check_host(stack: RunningStack, block: int) -> HostCheck:
+    """The speed of the machine before a block, asked in the client node. Raises MachineError where
+    it does not answer in time.
+    """
+    client = next(node.name for node in stack.nodes() if node.kind == "client")
+    try:
+        figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+    except TimeoutError as late:
+        what = "the host check did not end"
+        raise MachineError(what, str(late), "try: make doctor") from late
+    return HostCheck(block=block, **figures)
 
 
 def calibration_path() -> Path:

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
 from sandbox.core.words import ImageOrigin
 from sandbox.record.metrics import METRICS
-from sandbox.record.trial import Figures, LedgerCounts
+from sandbox.record.trial import TrialRecord
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]
@@ -341,83 +341,6 @@ class CheckRecord(Part):
     name: str
     verdict: Verdict
     detail: str
-
-
-class TrialStep(Part):
-    """One step of a trial's schedule as it went, a fault or an action; times on the probe's clock,
-    ms.
-    """
-
-    fault: str | None = None
-    action: str | None = None
-    target: str
-    nodes: list[str]
-    """The nodes that the target meant then."""
-    options: dict[str, str | int | float | bool]
-    at_s: float
-    """When it was due, from the first acknowledged writes on."""
-    began_ms: float
-    ended_ms: float
-    """When the injection was complete, or the action done or refused."""
-    heal_began_ms: float | None = None
-    """This one and the next: null for an action."""
-    healed_ms: float | None = None
-    gave_up: bool = False
-    """Whether it was healed because writes had not come back within the limit: what was out then is
-    censored there.
-    """
-    outcome: str | None = None
-    """What an action did, or why it did not, in a sentence; null for a fault."""
-    refused: bool = False
-    """Whether an action was refused or failed."""
-
-    @property
-    def name(self) -> str:
-        """Of its fault or action."""
-        return self.fault or self.action or ""
-
-
-class WritersSeen(Part):
-    """From when on which nodes took writes, as the observers saw it; on the probe's clock."""
-
-    at_ms: float
-    nodes: list[str]
-
-
-class TrialRecord(Part):
-    """What broke in a run, and what the probe and its ledger show (docs/failover.md); times on the
-    probe's clock.
-    """
-
-    steps: list[TrialStep]
-    t0_ms: float | None
-    """Start of the first fault or action."""
-    end_ms: float | None = None
-    whole_ms: float | None = None
-    """When every node was ready again and had caught up; null: not within the limit."""
-    watched_ms: float | None = None
-    """Until when it was watched whether they were; absent in older records."""
-    direct: bool
-    """Whether the probe knew all servers and tried the next one itself; else it went through one
-    proxy.
-    """
-    rates: dict[str, int]
-    """Slots in a second, by stream."""
-    timeout_s: float
-    load_rate_per_s: int | None = None
-    """Null for an idle trial, and for a load without a rate."""
-    transaction: bool = False
-    """Whether each write of the probe was BEGIN, INSERT and COMMIT; else it committed by itself."""
-    load_starts: int | None = None
-    """How often the load was started; it ends with a lost connection. Null for an idle trial."""
-    writers: list[WritersSeen] = Field(default_factory=list)
-    moved: dict[str, str] = Field(default_factory=dict)
-    """Nodes whose address changed, each with the new one."""
-    clock_uncertainty_ms: float | None = None
-    """Of t0 and of all that was done from outside, on the probe's clock."""
-    figures: Figures | None = None
-    """Null where the probe's log could not be judged; this one and the next."""
-    ledger: LedgerCounts | None = None
 
 
 class Record(Part):

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from sandbox.judge.compare import lasted
 from sandbox.judge.past_results import Point, Series
-from sandbox.judge.unpaired import ResultSide, circumstances
+from sandbox.judge.unpaired import ResultSide
+from sandbox.judge.variants import circumstances
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
 from sandbox.report.text import figure, levels_text, options_text, tables_text

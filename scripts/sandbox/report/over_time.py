@@ -7,7 +7,8 @@ from sandbox.judge.changes import FEWEST, Shift
 from sandbox.judge.compare import lasted, unsteady_cells
 from sandbox.judge.past_results import History, Point, Series
 from sandbox.judge.survival import Lasted
-from sandbox.judge.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
+from sandbox.judge.unpaired import ResultSide, Unpaired, UnpairedVerdict
+from sandbox.judge.variants import Differences, data_of
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.report.document import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sandbox.judge.compare import lasted
 from sandbox.measure.trial.observers import UNDATED
 from sandbox.record.metrics import METRICS, in_group
-from sandbox.record.record import Record, TrialRecord, TrialStep
-from sandbox.record.trial import StaleReads
+from sandbox.record.record import Record
+from sandbox.record.trial import StaleReads, TrialRecord, TrialStep
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import Document, Fact

@@ -12,7 +12,7 @@ from sandbox.cli.common.matrices import MatrixLine
 from sandbox.cli.common.measuring import EventLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second
-from sandbox.matrix.definition import Cell, Change
+from sandbox.matrix.cell import Cell, Change
 from sandbox.matrix.resolved import ResolvedCell, ScheduledRun
 from sandbox.matrix.runner import Advance
 from unit.matrix.resolved import no_load

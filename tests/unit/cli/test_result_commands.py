@@ -21,8 +21,8 @@ from sandbox.cli.common.queries import needed_parts, query
 from sandbox.cli.common.results import find_result
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.compare import Verdict
-from sandbox.record.index import VIEWS
 from sandbox.record.store import ResultFolder
+from sandbox.record.tables import VIEWS
 from unit.record.made_results import around, matrix_part, save
 from unit.report.test_exports import parse_benchmark_format
 

@@ -23,7 +23,7 @@ from sandbox.core.paths import CHECKOUT
 from sandbox.judge.calibration import kind_of_canary
 from sandbox.matrix import resolve
 from sandbox.matrix import smoke as smoke_matrix
-from sandbox.matrix.definition import Change
+from sandbox.matrix.cell import Change
 from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.result_folder import part_of
 from sandbox.measure.machine import change_calibration, read_calibration

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.failure.breaker import FaultRequest, Injection, _outcomes
+from sandbox.failure.breaker import _outcomes
+from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.stack.protocol import StackNode
 from unit.failure.faults.recording_node import RecordingNode
 

@@ -13,8 +13,8 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure import breaker as breaker_module
-from sandbox.failure.breaker import Breaker, FaultRequest, _outcomes, heal_recorded
-from sandbox.failure.fault import Fault, end_together, refuse_unable
+from sandbox.failure.breaker import Breaker, _outcomes, heal_recorded
+from sandbox.failure.fault import Fault, FaultRequest, end_together, refuse_unable
 from sandbox.failure.faults.hang import Hang
 from sandbox.stack.journal import Breakage, breakages, forget_breakage
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl

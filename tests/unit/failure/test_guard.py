@@ -19,7 +19,7 @@ import pytest
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.failure import guard
-from sandbox.failure.breaker import FaultRequest, Injection
+from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.failure.guard import Guard, serve
 from unit.failure.guard_rig import NOT_HEALED, OUTLASTED, FakeBreaker, FoundStack
 from unit.fake_stack import FakeStack

@@ -17,11 +17,11 @@ from sandbox.judge.unpaired import (
     Unpaired,
     UnpairedVerdict,
     compare_results,
-    differences_between,
     effect_of_two,
     matched,
     on_scale,
 )
+from sandbox.judge.variants import differences_between
 from sandbox.judge.verdict import judge
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Inputs

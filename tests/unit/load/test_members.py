@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.load.common import sysbench_load as members_module
+from sandbox.load.common.load_output import SysbenchOutput
 from sandbox.load.common.sysbench_load import Members, watched_members
 from sandbox.load.common.workload import Event, MemberChange, Session
-from sandbox.load.sysbench import Sysbench, SysbenchOutput
+from sandbox.load.sysbench import Sysbench
 from sandbox.record.record import Absence
 from unit.fake_stack import FakeStack, captured, server
 from unit.load.test_sysbench import members_of, session_of

@@ -19,7 +19,7 @@ from sandbox.load.common.registry import (
 from sandbox.load.statements import Statements
 from sandbox.load.sysbench import Sysbench
 from sandbox.load.tpcc import Tpcc
-from sandbox.matrix.definition import Change
+from sandbox.matrix.cell import Change
 from sandbox.matrix.file import refuse_idle_factors
 
 PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]

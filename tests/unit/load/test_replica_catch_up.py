@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.load.common.load_output import parse_second
 from sandbox.load.common.registry import NamedWorkload, find_workload
 from sandbox.load.common.workload import (
     Parameters,
@@ -23,7 +24,7 @@ from sandbox.load.common.workload import (
 )
 from sandbox.load.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, replicas
 from sandbox.load.replica_catch_up.replicas import Reading
-from sandbox.load.sysbench import WRAPPER, parse_second
+from sandbox.load.sysbench import WRAPPER
 from sandbox.measure.bench import BenchRequest, bench
 from sandbox.measure.run_checks import load_alone, load_reached
 from sandbox.stack.protocol import ExecResult, Stream

@@ -6,8 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from sandbox.load.common.load_output import percentile
-from sandbox.load.sysbench import HISTOGRAM_PRECISION_PERCENT, SysbenchOutput, parse_second
+from sandbox.load.common.load_output import (
+    HISTOGRAM_PRECISION_PERCENT,
+    SysbenchOutput,
+    parse_second,
+    percentile,
+)
 from unit.fake_stack import captured
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.load.common.registry import resolve_workload
 from sandbox.load.common.workload import make_parameters
-from sandbox.matrix.definition import CANARY, Cell
+from sandbox.matrix.cell import CANARY, Cell
 from sandbox.matrix.resolve import stack_names
 from sandbox.matrix.resolved import ResolvedCell, ResolvedMatrix, choose_canary
 from sandbox.matrix.selection import Selection

@@ -9,15 +9,17 @@ from unittest.mock import patch
 from sandbox.core.errors import MachineError
 from sandbox.load.common.registry import find_workload
 from sandbox.load.common.workload import Parameters
-from sandbox.matrix import runner as module
-from sandbox.matrix.definition import Cell, Matrix
+from sandbox.matrix.cell import Cell
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.runner import MatrixEvent, run_matrix
 from sandbox.matrix.selection import Selection, select
 from sandbox.matrix.stack_pool import StackPool
+from sandbox.measure import machine
 from sandbox.measure.bench import BenchRequest
 from sandbox.profile.plan import PlanRequest
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
+from sandbox.stack.client_python import ask_script
 from sandbox.stack.protocol import RunningStack
 from unit.fake_stack import FakeStack
 from unit.matrix.resolved import resolved
@@ -74,7 +76,13 @@ def run(
     check = changed.pop("host_check", lambda *_: {"cpu_turns": 1000, "fsync_ms": 1.0})
     asked = resolved(plan, load_of, blocks, **changed)
     requests = {name: PlanRequest("mysql@9.7") for name in asked.stacks}
-    with patch.object(module, "ask_script", check):
+
+    def ask(stack: RunningStack, client: str, package: str, script: str, request: object) -> Any:
+        if script == "host_check":
+            return check(stack, client, package, script, request)
+        return ask_script(stack, client, package, script, request)
+
+    with patch.object(machine, "ask_script", ask):
         result = run_matrix(
             asked, StackPool("m", requests, engine.up, engine.down), tmp_path, events.append
         )

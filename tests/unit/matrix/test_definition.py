@@ -7,11 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError
-from sandbox.matrix.definition import Cell, Matrix
+from sandbox.matrix.cell import Cell
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.selection import comparisons_of, select
 from sandbox.measure.bench import BenchRequest
 from sandbox.measure.trial.run import TrialRequest
-from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
+from sandbox.measure.trial.scenario import FaultProfile, Scenario
+from sandbox.measure.trial.schedule import Step
 from sandbox.profile.plan import UserFile
 from unit.matrix.resolved import no_load, resolved
 

@@ -11,8 +11,9 @@ from sandbox.load.common.registry import NamedWorkload, find_workload
 from sandbox.load.common.workload import make_parameters
 from sandbox.load.replica_catch_up import ReplicaCatchUp
 from sandbox.matrix import estimate
+from sandbox.matrix.cell import CANARY, Cell
 from sandbox.matrix.dataset import needing_data
-from sandbox.matrix.definition import CANARY, Cell, Matrix
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.estimate import (
     TYPICAL,
     Typical,
@@ -27,7 +28,8 @@ from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.selection import Selection, select
 from sandbox.measure.bench import BenchRequest
 from sandbox.measure.trial.run import TrialRequest
-from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
+from sandbox.measure.trial.scenario import FaultProfile, Scenario
+from sandbox.measure.trial.schedule import Step
 from sandbox.record.manifest import Manifest
 from sandbox.record.store import ResultFolder, readable_results
 from sandbox.stack.engine import Docker

@@ -15,8 +15,8 @@ from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.file import read_matrix
 from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.measure.trial.run import TrialRequest
-from sandbox.measure.trial.schedule import FAULTS as FAULT_FOLDERS
-from sandbox.measure.trial.schedule import scenario_of
+from sandbox.measure.trial.scenario import FAULTS as FAULT_FOLDERS
+from sandbox.measure.trial.scenario import scenario_of
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.variables import UnknownVariableError
 from sandbox.stack.planning import offline_plan

@@ -1,7 +1,7 @@
 """The cells of a smoke benchmark: base, head and canary, each with what it was given."""
 
 from sandbox.judge.gate import LARGEST_MARGIN
-from sandbox.matrix.definition import CANARY, Change
+from sandbox.matrix.cell import CANARY, Change
 from sandbox.matrix.resolved import ResolvedMatrix, schedule
 from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection
 from unit.matrix.resolved import resolved

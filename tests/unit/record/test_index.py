@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from sandbox.record.index import INDEX, VIEWS, Part, open_index, open_one
+from sandbox.record.index import INDEX, open_index, open_one
+from sandbox.record.tables import VIEWS, Part
 from unit.record.made_results import around, matrix_part, records, save
 from unit.report.made_up_trials import SEEN_MS, write_result
 

@@ -7,9 +7,9 @@ import pytest
 from pydantic import AwareDatetime
 
 from sandbox.load.common.workload import Second
-from sandbox.record.index import SECONDS, quoted, scalars_of, sql_type, struct_of
 from sandbox.record.manifest import Manifest
 from sandbox.record.record import HostLoad, Metrics, Record
+from sandbox.record.tables import SECONDS, quoted, scalars_of, sql_type, struct_of
 
 
 @pytest.mark.parametrize(

@@ -24,17 +24,19 @@ from sandbox.record.manifest import (
     ResultKind,
     RunEntry,
 )
-from sandbox.record.record import (
-    CheckRecord,
-    Environment,
-    Metrics,
-    Record,
+from sandbox.record.record import CheckRecord, Environment, Metrics, Record
+from sandbox.record.store import ResultFolder
+from sandbox.record.trial import (
+    BackwardsReads,
+    Figures,
+    Lag,
+    LedgerCounts,
+    OpCount,
+    StaleReads,
     TrialRecord,
     TrialStep,
     WritersSeen,
 )
-from sandbox.record.store import ResultFolder
-from sandbox.record.trial import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
 from sandbox.report.charts.layout import RunData
 from unit.record.samples import sample_record
 from unit.report.made_up_logs import T0_MS, probe_lines

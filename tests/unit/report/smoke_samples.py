@@ -9,7 +9,7 @@ import numpy as np
 
 from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import Look
-from sandbox.matrix.definition import Change
+from sandbox.matrix.cell import Change
 from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection
 from sandbox.record.manifest import HostCheck, MatrixPart

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from sandbox.judge.calibration import Calibration
 from sandbox.judge.changes import Shift
 from sandbox.judge.past_results import History, history_of
-from sandbox.judge.unpaired import ResultSide, compare_results, differences_between
+from sandbox.judge.unpaired import ResultSide, compare_results
+from sandbox.judge.variants import differences_between
 from sandbox.report.document import Document
 from sandbox.report.over_time import (
     comparison_document,

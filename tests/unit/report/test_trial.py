@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.record.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
+from sandbox.record.record import CheckRecord, Metrics, Record
+from sandbox.record.trial import TrialRecord, TrialStep
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import terminal
 from sandbox.report.text import UNKNOWN, WIDTH

@@ -11,7 +11,7 @@ from sandbox.cli.common.matrices import smoke
 from sandbox.cli.common.options import Json, chosen
 from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError
-from sandbox.matrix.definition import Change
+from sandbox.matrix.cell import Change
 from sandbox.matrix.smoke import TABLES
 
 ABOUT = About(group="measure", after="matrix", recorded=True)

@@ -110,6 +110,6 @@ def trial_fault() -> Iterable[str]:
     """Names of faults, actions and fault profiles: what a trial can do."""
     from sandbox.failure.action import ACTION_KINDS
     from sandbox.failure.fault import FAULT_KINDS
-    from sandbox.measure.trial.schedule import schedule_names
+    from sandbox.measure.trial.scenario import schedule_names
 
     return {*FAULT_KINDS.names(), *ACTION_KINDS.names(), *schedule_names()}

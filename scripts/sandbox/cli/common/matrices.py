@@ -15,7 +15,7 @@ from sandbox.core.paths import RESULTS, write_atomically
 from sandbox.judge.compare import Known
 from sandbox.judge.gate import EXIT_CODES
 from sandbox.load.common.workload import Progress, Second
-from sandbox.matrix.definition import Change
+from sandbox.matrix.cell import Change
 from sandbox.matrix.estimate import estimate
 from sandbox.matrix.resolve import need_baseline, need_comparison
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix

@@ -15,7 +15,8 @@ from sandbox.failure.fault import fault_named
 from sandbox.load.common.registry import EXAMPLE, NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Event, Parameters, Progress, make_parameters, refuse_unused
 from sandbox.measure.run import AnyRequest
-from sandbox.measure.trial.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
+from sandbox.measure.trial.scenario import FIRST_S, Scenario, scenario_of, schedule_names
+from sandbox.measure.trial.schedule import length
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
 from sandbox.report.document import Document

@@ -11,7 +11,8 @@ from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
 from sandbox.judge.compare import Verdict
 from sandbox.judge.past_results import history_of, subject
-from sandbox.judge.unpaired import ResultSide, compare_results, differences_between, matched
+from sandbox.judge.unpaired import ResultSide, compare_results, matched
+from sandbox.judge.variants import differences_between
 from sandbox.matrix.selection import only_pieces
 from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest, ResultKind

@@ -12,7 +12,8 @@ from sandbox.cli.common.results import print_broken
 from sandbox.cli.console import as_typed
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
-from sandbox.record.index import LATER, VIEWS, Part, open_index
+from sandbox.record.index import open_index
+from sandbox.record.tables import LATER, VIEWS, Part
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text import text_table
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.failure.action import Action, Operation, action_named
-from sandbox.failure.breaker import FaultRequest, Injection
+from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.failure.targets import chosen_nodes
 from sandbox.load.common.workload import Progress
 from sandbox.measure.run import RunEndedError, idle_servers

@@ -25,8 +25,8 @@ from sandbox.measure.trial.series import (
     queue_max,
 )
 from sandbox.record.metrics import METRICS
-from sandbox.record.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
-from sandbox.record.trial import Figures, LedgerCounts
+from sandbox.record.record import Metrics, Record
+from sandbox.record.trial import Figures, LedgerCounts, TrialRecord, TrialStep, WritersSeen
 
 _TOO_MANY = "1040"
 """A server's error for one connection more than max_connections."""

@@ -14,9 +14,11 @@ from sandbox.load.common.workload import refuse_as_companion
 from sandbox.measure.run import Run, RunRequest
 from sandbox.measure.trial.ledger_on_servers import schema_of
 from sandbox.measure.trial.prober import Prober, ProberPlan, ProberRates
-from sandbox.measure.trial.schedule import SAME, Scenario, Schedule, Step
+from sandbox.measure.trial.scenario import Scenario
+from sandbox.measure.trial.schedule import SAME, Schedule, Step
 from sandbox.profile.names import MEMBERS
-from sandbox.record.record import Record, TrialRecord
+from sandbox.record.record import Record
+from sandbox.record.trial import TrialRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 
 

@@ -2,7 +2,7 @@
 
 from lupa.luajit21 import LuaRuntime
 
-from sandbox.load.sysbench import SysbenchOutput
+from sandbox.load.common.load_output import SysbenchOutput
 from unit.load.lua.script import WORKLOADS
 
 

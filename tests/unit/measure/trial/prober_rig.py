@@ -190,10 +190,10 @@ class Rig:
         values = {"timeout_s": 0.05, "transaction": False, "opening_s": 0.0, **changed}
         self.shared = streams.Shared(self.line, self.clock, self.memory, **values)
         self.addresses = {name: name for name in servers}
-        self.pooled = streams.Route([streams.Entry(name, 3306) for name in write])
+        self.pooled = links.Route([links.Entry(name, 3306) for name in write])
         routes = {"pooled": self.pooled, "writer": self.pooled}
-        routes["fresh"] = streams.Route(self.pooled.entries)
-        routes["reader"] = streams.Route([streams.Entry(name, 3307) for name in read], in_turn=True)
+        routes["fresh"] = links.Route(self.pooled.entries)
+        routes["reader"] = links.Route([links.Entry(name, 3307) for name in read], in_turn=True)
         who = {"user": "sbtest", "password": "", "database": "sbtest"}
         self.connections = {
             name: streams.Connections(

@@ -130,7 +130,7 @@ def test_a_time_out_while_connecting_leaves_no_time_for_the_next_entry(
 
 
 def test_a_crowd_of_failures_moves_on_once() -> None:
-    route = streams.Route([streams.Entry(name, 1) for name in "abc"])
+    route = links.Route([links.Entry(name, 1) for name in "abc"])
     at = [route.next() for _ in range(100)]
     assert [route.move_on(position) for position in at] == [True] + [False] * 99
     assert route.entry(route.next()).node == "b"
@@ -163,7 +163,7 @@ def test_reads_at_readers_go_round_and_past_one_that_is_down(servers: FakeServer
 
 
 def test_a_crowd_of_reads_past_a_reader_that_is_down_ends_at_the_others() -> None:
-    route = streams.Route([streams.Entry(name, 1) for name in "ab"], in_turn=True)
+    route = links.Route([links.Entry(name, 1) for name in "ab"], in_turn=True)
     at = [route.next() for _ in range(10)]
     assert {route.entry(route.after(position)).node for position in at[::2]} == {"b"}
 

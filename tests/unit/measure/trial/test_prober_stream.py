@@ -177,7 +177,7 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
         prober.observers.Observer(target, {}, addresses)
     assert request["observe_interval_s"] == 0.1 and request["seconds_limit"] > 3600
     with pytest.raises(configparser.Error):
-        prober.account("/none", "x")
+        prober.links.account("/none", "x")
     assert (request["user_file"], request["root_file"]) == ("/sandbox/app.cnf", "/sandbox/root.cnf")
 
 

@@ -12,17 +12,19 @@ from pydantic import ValidationError
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.failure.action import ACTION_KINDS
-from sandbox.measure.trial.schedule import (
-    LONGEST_S,
+from sandbox.measure.trial.scenario import (
     FaultProfile,
-    RandomSteps,
-    Schedule,
-    Step,
-    length,
     named_profile,
     read_profile,
     scenario_of,
     schedule_names,
+)
+from sandbox.measure.trial.schedule import (
+    LONGEST_S,
+    RandomSteps,
+    Schedule,
+    Step,
+    length,
     seconds,
     span,
 )

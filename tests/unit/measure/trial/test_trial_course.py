@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.failure.breaker import FaultRequest, Injection
+from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.failure.targets import chosen_nodes
 from sandbox.measure.trial import conductor
-from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
+from sandbox.measure.trial.scenario import FaultProfile, Scenario
+from sandbox.measure.trial.schedule import Step
 from sandbox.stack.protocol import EntryPoint
 from unit.fake_stack import CLIENT, server
 from unit.measure.trial.trial_runs import checks_of, trial_of, try_once

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.failure.breaker import Injection
+from sandbox.failure.fault import Injection
 from sandbox.measure.execute import EXIT_CODES
 from sandbox.measure.trial import conductor, prober, trial
 from sandbox.measure.trial.schedule import Step

@@ -10,9 +10,11 @@ from sandbox.load.common.registry import find_workload
 from sandbox.load.common.workload import Event, Parameters, Progress
 from sandbox.measure.trial import trial as trial_module
 from sandbox.measure.trial.run import TrialRequest
-from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
+from sandbox.measure.trial.scenario import FaultProfile, Scenario
+from sandbox.measure.trial.schedule import Step
 from sandbox.measure.trial.trial import trial
-from sandbox.record.record import Record, TrialRecord
+from sandbox.record.record import Record
+from sandbox.record.trial import TrialRecord
 from unit.measure.trial.trial_world import FakeBreaking, TrialStack, World
 
 PROFILES = [Path(__file__).parents[4] / "profiles" / "workloads"]

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sandbox.failure import action as actions_model
-from sandbox.failure.breaker import Breaking, FaultRequest, Injection
+from sandbox.failure.breaker import Breaking
+from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, server

@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pymysql.optionfile import Parser
-
 if TYPE_CHECKING:
     from sandbox.measure.trial.in_client import prober_links as links
     from sandbox.measure.trial.in_client import prober_observers as observers
@@ -219,16 +217,6 @@ class Slots:
         return free
 
 
-def account(path: str, schema: str) -> links.Account:
-    """The account of an option file. Raises configparser.Error for a file that has none."""
-    parser = Parser()
-    parser.read(path)
-    return {
-        **{name: parser.get("client", name) for name in ("user", "password")},
-        "database": schema,
-    }
-
-
 def slots_of(
     request: dict[str, Any],
     shared: streams.Shared,
@@ -240,19 +228,19 @@ def slots_of(
     another one's is.
     """
     write, read = (
-        [streams.Entry(each["node"], each["port"]) for each in request[key]]
+        [links.Entry(each["node"], each["port"]) for each in request[key]]
         for key in ("write", "read")
     )
-    pooled = streams.Route(write)
+    pooled = links.Route(write)
     routes = {
         "pooled": pooled,
         "writer": pooled,
-        "reader": streams.Route(read, True),
-        "fresh": streams.Route(write),
+        "reader": links.Route(read, True),
+        "fresh": links.Route(write),
     }
     rates = {name: request["rates"].get(name, 0) for name in routes}
     who, ops, made = (
-        account(request["user_file"], request["schema"]),
+        links.account(request["user_file"], request["schema"]),
         itertools.count(request["first_op"]),
         [],
     )
@@ -276,7 +264,7 @@ def log_in_once(request: dict[str, Any], addresses: dict[str, str]) -> None:
     """At each entry, whoever answers: a server's first login by caching_sha2 takes RSA, and slots
     would wait for it.
     """
-    who = account(request["user_file"], request["schema"])
+    who = links.account(request["user_file"], request["schema"])
     for node, port in {
         (each["node"], each["port"]) for key in ("write", "read") for each in request[key]
     }:
@@ -321,7 +309,7 @@ def run(
     }
     bounds = request["timeout_s"], request["transaction"], request["opening_s"]
     shared = streams.Shared(lines.line, clock, streams.Memory(), *bounds)
-    root = account(request["root_file"], request["schema"])
+    root = links.account(request["root_file"], request["schema"])
     begin(obey, commands, addresses, lines, clock, ending)
     for target in request["observe"]:
         follow = observers.Observer(target, root, addresses).follow

@@ -1,14 +1,16 @@
-"""Runs in the client node beside prober.py: one connection with one deadline, and what its errors
-prove.
+"""Runs in the client node beside prober.py: one connection with one deadline, what its errors
+prove, and to which entry it goes.
 """
 
 import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymysql
+from pymysql.optionfile import Parser
 
 Account = Mapping[str, Any]
 """User, password and database, as PyMySQL names them."""
@@ -66,6 +68,16 @@ def code_of(error: BaseException) -> Code:
         cause = cause.__context__
     number = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
     return number if isinstance(number, int) and number > 0 else type(error).__name__
+
+
+def account(path: str, schema: str) -> Account:
+    """The account of an option file. Raises configparser.Error for a file that has none."""
+    parser = Parser()
+    parser.read(path)
+    return {
+        **{name: parser.get("client", name) for name in ("user", "password")},
+        "database": schema,
+    }
 
 
 class BoundedSocket(socket.socket):
@@ -148,3 +160,43 @@ class Link:
         self._socket.deadline_s = time.monotonic() + 0.1
         if self._connection.open:
             self._connection.close()
+
+
+class Entry(NamedTuple):
+    """A server or proxy port that operations are sent to; its address may change."""
+
+    node: str
+    port: int
+
+
+class Route:
+    """Which of several entries is next: the current one until it fails, or each in turn."""
+
+    def __init__(self, entries: Sequence[Entry], in_turn: bool = False) -> None:
+        self.entries = entries
+        self.in_turn = in_turn
+        self.position = 0
+        self._lock = threading.Lock()
+
+    def entry(self, position: int) -> Entry:
+        return self.entries[position % len(self.entries)]
+
+    def next(self) -> int:
+        """The position to use now."""
+        with self._lock:
+            position = self.position
+            self.position += self.in_turn
+        return position
+
+    def after(self, failed: int) -> int:
+        """The position to use after one that failed; the same where there is no other one."""
+        return failed + 1 if self.in_turn else self.position
+
+    def move_on(self, failed: int) -> bool:
+        """Moves on from a position, unless that was done since: a late failure says nothing of the
+        current entry.
+        """
+        with self._lock:
+            moved = failed == self.position and not self.in_turn
+            self.position += moved
+        return moved

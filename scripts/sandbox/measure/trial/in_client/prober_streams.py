@@ -1,5 +1,5 @@
-"""Runs in the client node beside prober.py: connections that follow a failover, what is sent and
-how it is judged.
+"""Runs in the client node beside prober.py: pools of connections that follow a failover, what is
+sent and how it is judged.
 """
 
 import itertools
@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,46 +35,6 @@ SELECT = (
 NEWEST = DRAWN = 20
 KEPT_US = 10_000_000
 """How long an acknowledgement, what a read saw, and an unused connection are remembered."""
-
-
-class Entry(NamedTuple):
-    """A server or proxy port that operations are sent to; its address may change."""
-
-    node: str
-    port: int
-
-
-class Route:
-    """Which of several entries is next: the current one until it fails, or each in turn."""
-
-    def __init__(self, entries: Sequence[Entry], in_turn: bool = False) -> None:
-        self.entries = entries
-        self.in_turn = in_turn
-        self.position = 0
-        self._lock = threading.Lock()
-
-    def entry(self, position: int) -> Entry:
-        return self.entries[position % len(self.entries)]
-
-    def next(self) -> int:
-        """The position to use now."""
-        with self._lock:
-            position = self.position
-            self.position += self.in_turn
-        return position
-
-    def after(self, failed: int) -> int:
-        """The position to use after one that failed; the same where there is no other one."""
-        return failed + 1 if self.in_turn else self.position
-
-    def move_on(self, failed: int) -> bool:
-        """Moves on from a position, unless that was done since: a late failure says nothing of the
-        current entry.
-        """
-        with self._lock:
-            moved = failed == self.position and not self.in_turn
-            self.position += moved
-        return moved
 
 
 @dataclass(slots=True)
@@ -178,14 +138,14 @@ class Connections:
         self,
         name: str,
         who: links.Account,
-        route: Route,
+        route: links.Route,
         addresses: Mapping[str, str],
         shared: Shared,
         steers: bool,
     ) -> None:
         self._name, self._who, self._route, self._addresses = name, who, route, addresses
         self._shared, self._steers = shared, steers
-        self._idle: dict[Entry, deque[tuple[int, links.Link]]] = {
+        self._idle: dict[links.Entry, deque[tuple[int, links.Link]]] = {
             entry: deque() for entry in route.entries
         }
         self._lock = threading.Lock()
@@ -270,7 +230,7 @@ class Connections:
         if not self._route.in_turn:
             attempt.position = self._route.next()
 
-    def _is_turn(self, entry: Entry) -> bool:
+    def _is_turn(self, entry: links.Entry) -> bool:
         with self._lock:
             now_s = time.monotonic()
             turn = now_s - self._opened_s[entry] >= self._shared.opening_s
@@ -278,7 +238,7 @@ class Connections:
                 self._opened_s[entry] = now_s
         return turn
 
-    def _take(self, entry: Entry) -> links.Link | None:
+    def _take(self, entry: links.Entry) -> links.Link | None:
         idle = self._idle[entry]
         self._drop(entry, self._shared.clock() - KEPT_US)
         while True:
@@ -288,7 +248,7 @@ class Connections:
                 return link
             link.close()
 
-    def _put(self, entry: Entry, link: links.Link) -> None:
+    def _put(self, entry: links.Entry, link: links.Link) -> None:
         if self._name != "fresh" and (
             self._route.in_turn or entry == self._route.entry(self._route.position)
         ):
@@ -316,7 +276,7 @@ class Connections:
             )
             self._shared.log("n", self._shared.clock(), text)
 
-    def _drop(self, entry: Entry, before_us: float) -> None:
+    def _drop(self, entry: links.Entry, before_us: float) -> None:
         dropped, idle = [], self._idle[entry]
         with self._lock:
             while idle and idle[0][0] < before_us:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sandbox.measure.trial.in_client import prober
+    from sandbox.measure.trial.in_client import prober_links as links
     from sandbox.measure.trial.in_client import prober_observers as observers
 else:
     import prober  # shipped into the same folder
+    import prober_links as links
     import prober_observers as observers
 
 
@@ -33,7 +35,7 @@ def main() -> None:
             lines.line_now(kind, *rest)
 
     addresses = {each["node"]: each["address"] for each in request["observe"]}
-    root = prober.account(request["root_file"], request["schema"])
+    root = links.account(request["root_file"], request["schema"])
     for target in request["observe"]:
         follow = observers.Observer(target, root, addresses, ledger=False).follow
         prober.begin(follow, request["observe_interval_s"], line, clock, ending.finished)

@@ -1,0 +1,195 @@
+"""A cell of a matrix: a level of each factor, and the change of stack and load that they add up
+to.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sandbox.profile.images import Text
+from sandbox.profile.plan import PlanRequest, UserFile
+
+CANARY = "canary"
+"""Name of the cell that repeats the baseline: any difference there is noise."""
+Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
+Faults = Annotated[
+    list[str | dict[str, Any]],
+    BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
+]
+"""A single name or step is a list of one."""
+Texts = Annotated[
+    list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+]
+"""A single text is a list of one."""
+
+
+class Change(BaseModel):
+    """The changes of a level. Keys not given stay; lists (``faults``, too) and ``options`` add up,
+    others replace.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    profile: Text | None = None
+    """The whole expression."""
+    add: Texts = Field(default_factory=list)
+    """Terms to append to the expression: settings, proxies, replicas."""
+    set: Texts = Field(default_factory=list)
+    """Server variables, as SET= takes them."""
+    cpus: Text | None = None
+    memory: Text | None = None
+    cpuset: Text | None = None
+    disk: Text | None = None
+    """File system and size of a disk of its own for each data directory, as DISK= takes them."""
+    external: Text | None = None
+    """Address of the server that the term ``external`` stands for, as EXTERNAL= takes it."""
+    image: Text | None = None
+    """A local image, or its ``sha256:…``, instead of the database's."""
+    apart: str | None = None
+    """Levels with another word here get a stack of their own, even if nothing else distinguishes
+    them.
+    """
+    isolation: Isolation | None = None
+    init: str | None = None
+    """SQL that runs once on the writer when it is ready."""
+    via: Text | None = None
+    workload: str | None = None
+    """A name, or a path that ends in .lua or .sql."""
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Options of the workload, such as ``warehouses``; as a factor, ``option.warehouses: [1,
+    10]``.
+    """
+    threads: int | None = Field(default=None, ge=1)
+    rate: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1)
+    tables: int | None = Field(default=None, ge=1)
+    dist: str | None = None
+    faults: Faults | None = None
+    """What breaks, in time: names of fault profiles, faults or actions, or steps as a fault profile
+    has them.
+
+    ``{named: hang, target: proxy}`` is a name with a target of its own.
+    """
+    target: Text | None = None
+    """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is
+    of those alone.
+    """
+    load: Literal["idle", "loaded"] | None = None
+    """Beside the prober of a cell with faults: the workload at half of what the stack reaches, or
+    its data alone.
+    """
+    transaction: bool | None = None
+    """Whether each write of the prober is BEGIN, INSERT and COMMIT; else it commits by itself."""
+
+    def over(self, base: "Change") -> "Change":
+        """This change applied over another."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        options = {**base.options, **self.options}
+        lists = {"add": [*base.add, *self.add], "set": [*base.set, *self.set]}
+        return base.model_copy(
+            update={**given, **lists, "options": options, **self._breaks_over(base)}
+        )
+
+    def _breaks_over(self, base: "Change") -> dict[str, Any]:
+        """The faults of both, each name with the target beside it; a target alone is of every name
+        before and after.
+        """
+        if self.faults:
+            own = _aimed(self.faults, self.target) if self.target else self.faults
+            return {"faults": [*(base.faults or ()), *own], "target": base.target}
+        if self.target and base.faults:
+            return {"faults": _aimed_again(base.faults, self.target)}
+        return {"faults": base.faults}
+
+    @property
+    def expression(self) -> str:
+        """The profile with the appended terms."""
+        return "+".join([self.profile or "", *self.add])
+
+
+STACK_FIELDS = (
+    *(
+        "expression",
+        "set",
+        "cpus",
+        "memory",
+        "cpuset",
+        "disk",
+        "external",
+        "image",
+        "apart",
+        "isolation",
+        "init",
+    ),
+)
+"""Changes that need another stack."""
+DEFAULT_WORKLOAD = "oltp_read_write"
+"""The workload of a cell that names none."""
+LOAD_FIELDS = (
+    *("via", "workload", "options", "threads", "rate", "rows", "tables", "dist"),
+    *("faults", "target", "load", "transaction"),
+)
+"""Changes from one run to the next on the same stack."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels, and the change that they add up to."""
+
+    levels: dict[str, str]
+    change: Change
+
+    @cached_property
+    def name(self) -> str:
+        """``rewriter-on.threads-16``, valid as a folder name."""
+        return ".".join(_slug(f"{factor}-{level}") for factor, level in self.levels.items())
+
+    @cached_property
+    def stack_key(self) -> tuple[object, ...]:
+        """Cells with the same key can run on one stack, one after the other; one with a fault runs
+        on its own.
+        """
+        own = (self.name,) if self.change.faults else ()
+        return (*(str(getattr(self.change, name)) for name in STACK_FIELDS), *own)
+
+    @cached_property
+    def load_key(self) -> tuple[object, ...]:
+        """Cells with the same key differ only in their stack."""
+        return tuple(str(getattr(self.change, name)) for name in LOAD_FIELDS)
+
+    @cached_property
+    def plan_request(self) -> PlanRequest:
+        """The plan request for the stack of the cell."""
+        change = self.change
+        sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
+        init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
+        limits = change.model_dump(
+            include={"cpus", "memory", "cpuset", "disk", "external", "image"}
+        )
+        return PlanRequest(change.expression, self.assignments, init=init, **limits)
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """Server variables of the cell, as SET= takes them."""
+        isolation = self.change.isolation
+        return (*self.change.set, *([f"transaction_isolation={isolation}"] if isolation else []))
+
+
+def _aimed(faults: Faults, target: str) -> Faults:
+    """Each name that has no target yet, with this one."""
+    return [{"named": each, "target": target} if isinstance(each, str) else each for each in faults]
+
+
+def _aimed_again(faults: Faults, target: str) -> Faults:
+    """Each name that has a target, with this one instead."""
+    return [
+        {**each, "target": target} if isinstance(each, dict) and "named" in each else each
+        for each in faults
+    ]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")
