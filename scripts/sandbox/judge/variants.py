@@ -368,7 +368,7 @@ def circumstances(record: Record) -> dict[str, str]:
     return {
         **found,
         "breaks": "; ".join(steps) or "nothing",
-        "probe": f"{text_of(trial.rates)}{' BEGIN … COMMIT' if trial.transaction else ''}",
+        "prober": f"{text_of(trial.rates)}{' BEGIN … COMMIT' if trial.transaction else ''}",
     }
 
 

@@ -158,7 +158,7 @@ def _with_every_metric(model: type[Part]) -> type[Part]:
 class Metrics(Part):
     """Figures of the measured window. Latency is that of a transaction (sysbench: of an event).
 
-    In a trial it is that of the probe's writes on pooled connections that were due between the
+    In a trial it is that of the prober's writes on pooled connections that were due between the
     first injection and the last heal; at least that (its name is in ``censored``) where so many of
     them were never acknowledged.
     """
@@ -262,11 +262,11 @@ class Metrics(Part):
     first injection on.
     """
     load_tps_change_percent: float | None = None
-    """Throughput of the load beside the probe, from the first injection to the last heal against
+    """Throughput of the load beside the prober, from the first injection to the last heal against
     before it.
     """
     lateness_p99_ms: float | None = None
-    """Of the probe's slots before the first injection."""
+    """Of the prober's slots before the first injection."""
     lost_updates: int | None = None
     """Anomalies of a history (docs/isolation.md), this one and all below; null for a load without
     one. P4.

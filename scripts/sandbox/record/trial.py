@@ -21,7 +21,7 @@ class Lag(TrialPart):
 
 
 class Figures(TrialPart):
-    """Figures of one trial (docs/failover.md), all in ms; None where undefined: the probe had no
+    """Figures of one trial (docs/failover.md), all in ms; None where undefined: the prober had no
     such stream.
 
     ``outage_*`` and ``rto_ms`` are those of writes on pooled connections, ``rto_new_connection_ms``
@@ -66,7 +66,7 @@ class Figures(TrialPart):
     """By the name of the RTO: the node that took that write; null where no row of it was read."""
     baseline_p99_ms: float | None
     lateness_p50_ms: float | None
-    """This one and the next: how far the probe itself was behind before t0."""
+    """This one and the next: how far the prober itself was behind before t0."""
     lateness_p99_ms: float | None
     missed: dict[str, int]
     """Slots that could not be sent, by stream; of the whole log."""
@@ -156,7 +156,7 @@ class LedgerCounts(TrialPart):
 
 
 class TrialStep(TrialPart):
-    """One step of a trial's schedule as it went, a fault or an action; times on the probe's clock,
+    """One step of a trial's schedule as it went, a fault or an action; times on the prober's clock,
     ms.
     """
 
@@ -190,15 +190,15 @@ class TrialStep(TrialPart):
 
 
 class WritersSeen(TrialPart):
-    """From when on which nodes took writes, as the observers saw it; on the probe's clock."""
+    """From when on which nodes took writes, as the observers saw it; on the prober's clock."""
 
     at_ms: float
     nodes: list[str]
 
 
 class TrialRecord(TrialPart):
-    """What broke in a run, and what the probe and its ledger show (docs/failover.md); times on the
-    probe's clock.
+    """What broke in a run, and what the prober and its ledger show (docs/failover.md); times on the
+    prober's clock.
     """
 
     steps: list[TrialStep]
@@ -210,7 +210,7 @@ class TrialRecord(TrialPart):
     watched_ms: float | None = None
     """Until when it was watched whether they were; absent in older records."""
     direct: bool
-    """Whether the probe knew all servers and tried the next one itself; else it went through one
+    """Whether the prober knew all servers and tried the next one itself; else it went through one
     proxy.
     """
     rates: dict[str, int]
@@ -219,14 +219,14 @@ class TrialRecord(TrialPart):
     load_rate_per_s: int | None = None
     """Null for an idle trial, and for a load without a rate."""
     transaction: bool = False
-    """Whether each write of the probe was BEGIN, INSERT and COMMIT; else it committed by itself."""
+    """Whether each write of the prober was BEGIN, INSERT and COMMIT, and not an autocommit."""
     load_starts: int | None = None
     """How often the load was started; it ends with a lost connection. Null for an idle trial."""
     writers: list[WritersSeen] = Field(default_factory=list)
     moved: dict[str, str] = Field(default_factory=dict)
     """Nodes whose address changed, each with the new one."""
     clock_uncertainty_ms: float | None = None
-    """Of t0 and of all that was done from outside, on the probe's clock."""
+    """Of t0 and of all that was done from outside, on the prober's clock."""
     figures: Figures | None = None
-    """Null where the probe's log could not be judged; this one and the next."""
+    """Null where the prober's log could not be judged; this one and the next."""
     ledger: LedgerCounts | None = None

@@ -286,7 +286,7 @@ def test_the_end_of_its_input_heals_all_and_says_what_it_could_not(
     assert found.looks == 1, "before a fault is prepared: an upgraded node has another container"
     assert said[-1] == {"closed": [*NOT_HEALED.lines(), 4]}
     assert found.weighed == ["weigh client1 1"], (
-        "a trial that is killed leaves it with the precedence of its probe"
+        "a trial that is killed leaves it with the precedence of its prober"
     )
 
 

@@ -47,8 +47,8 @@ def test_a_metric_that_the_runs_do_not_have_is_not_taken_for_free_of_noise() -> 
 
 
 def test_a_trial_neither_has_the_noise_of_benches_nor_adds_to_it() -> None:
-    """They have the workload, its length and the host in common, but the latency is that of a probe
-    under a fault.
+    """They have the workload, its length and the host in common, but their latency is a
+    prober's under a fault.
     """
     plan, trials = (
         part(calibrated=None),

@@ -20,7 +20,7 @@ from sandbox.failure.faults.common.node import (
 from sandbox.stack.protocol import NodeControl
 
 _BALLAST = f"{DATA}/.sandbox-ballast"
-_PROBE = f"{DATA}/.sandbox-write"
+_TRIED = f"{DATA}/.sandbox-write"
 _FILL_S = 600.0
 _NO_ROOM = "No space left"
 _RETRY_S = 75.0
@@ -101,8 +101,8 @@ def trying(size: int) -> str:
     again.
     """
     return f"""\
-answer=$(LC_ALL=C dd if=/dev/zero of={_PROBE} bs=65536 count={-(-size // 65536)} conv=fsync 2>&1) && echo written
-rm -f {_PROBE}
+answer=$(LC_ALL=C dd if=/dev/zero of={_TRIED} bs=65536 count={-(-size // 65536)} conv=fsync 2>&1) && echo written
+rm -f {_TRIED}
 case $answer in *'{_NO_ROOM}'* | *copied*) ;; *) echo "$answer" >&2; exit 1 ;; esac
 """  # noqa: E501
 
@@ -135,7 +135,7 @@ def _remaining(node: NodeControl) -> str | None:
     Not before: an entrypoint that gives each file to the server's user fails where one vanishes
     meanwhile.
     """
-    removing, ended = f"rm -f {_BALLAST} {_PROBE}", has_ended(node)
+    removing, ended = f"rm -f {_BALLAST} {_TRIED}", has_ended(node)
     result = node.in_volumes(removing) if ended else answer(node, removing)
     if result.code:
         return result.last_error or f"exit code {result.code}"

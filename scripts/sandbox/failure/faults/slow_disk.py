@@ -10,7 +10,7 @@ from sandbox.failure.faults.common.node import DATA, answer, has_processes
 from sandbox.stack.protocol import NodeControl
 
 _FILE = f"{DATA}/.sandbox-write"
-_LEAST_PROBE = 1024 * 1024
+_LEAST_WRITE = 1024 * 1024
 _TOO_SLOW = 124  # exit status of timeout(1)
 
 
@@ -43,7 +43,7 @@ class SlowDisk(Fault):
     def _missing(self, node: NodeControl) -> str | None:
         """A write that the limit makes last longer than half of what it allows."""
         # The kernel lets 0.1 s of writes through at once.
-        size = max(_LEAST_PROBE, self.bytes_per_s // 2)
+        size = max(_LEAST_WRITE, self.bytes_per_s // 2)
         half_s = size / self.bytes_per_s / 2
         try:
             code = node.execute(writing(size, half_s), half_s + 20).code
@@ -63,12 +63,12 @@ def writing(size: int, limit_s: float) -> str:
     lasts longer.
     """
     return f"""\
-probe() {{
+tried() {{
   timeout {limit_s:.3f} dd if=/dev/zero of={_FILE} bs=65536 count={-(-size // 65536)} "$@" 2>/dev/null
 }}
-probe oflag=direct conv=fsync
+tried oflag=direct conv=fsync
 code=$?
-case $code in 0 | {_TOO_SLOW}) ;; *) probe conv=fsync; code=$? ;; esac
+case $code in 0 | {_TOO_SLOW}) ;; *) tried conv=fsync; code=$? ;; esac
 rm -f {_FILE}
 exit $code
 """  # noqa: E501

@@ -74,4 +74,4 @@ def of_acked(ledger: LedgerCounts, ops: OpCount) -> str:
 
 def unread(evidence: Evidence) -> str:
     """Why there is nothing to judge."""
-    return states(evidence.unread) or "the probe's log or the writer's rows could not be read"
+    return states(evidence.unread) or "the prober's log or the writer's rows could not be read"

@@ -253,4 +253,4 @@ def _placed(at: Whole, values: Whole, size: int, filling: float) -> NDArray[Any]
 
 def _refuse(ops: Whole, why: str) -> None:
     if len(ops):
-        raise ValueError(f"op {ops[0]} {why}: the log is not that of one probe (docs/failover.md)")
+        raise ValueError(f"op {ops[0]} {why}: the log is not that of one prober (docs/failover.md)")

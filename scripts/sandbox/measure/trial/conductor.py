@@ -184,7 +184,7 @@ class Conductor:
             time.sleep(max(0.0, due_s - self._now_s()))
             if self._prober.ended:
                 raise RunEndedError(
-                    "infra_error", f"the probe has ended: {self._prober.last_words}"
+                    "infra_error", f"the prober has ended: {self._prober.last_words}"
                 )
             act()
         self._operator.join()

@@ -196,7 +196,7 @@ class Prober:
                 if self.ended
                 else f"{self.acknowledged} writes in {FIRST_WRITE_LIMIT_S:.0f} s"
             )
-            raise MachineError("the probe's writes are not acknowledged", known, "try: make ps")
+            raise MachineError("the prober's writes are not acknowledged", known, "try: make ps")
 
     def clock(self) -> ClockOffset:
         """Its clock beside ours: the quickest of five questions (Cristian 1989)."""
@@ -210,7 +210,7 @@ class Prober:
         with self._changed:
             self._changed.wait_for(lambda: token in self._answers or self.ended, CLOCK_LIMIT_S)
         if token not in self._answers:
-            raise MachineError("the probe does not answer", self.last_words, "try: make ps")
+            raise MachineError("the prober does not answer", self.last_words, "try: make ps")
         at_us, received_ns = self._answers[token]
         return (received_ns - sent_ns) / 1000, at_us - (sent_ns + received_ns) / 2000
 

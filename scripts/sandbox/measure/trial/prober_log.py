@@ -156,7 +156,7 @@ def read_prober_log(lines: Iterable[str]) -> ProberLog:
             for each, line in enumerate(chunk, number):
                 if _is_malformed(line):
                     raise ValueError(
-                        f"line {each} is not of a probe's log: {line[:200]!r}"
+                        f"line {each} is not of a prober's log: {line[:200]!r}"
                     ) from None
             raise
     return _log(header, collected)
@@ -191,7 +191,7 @@ def _header(line: str) -> Mapping[str, Any]:
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
-        raise ValueError(f"line 1 is not the header of a probe's log: {line[:200]!r}")
+        raise ValueError(f"line 1 is not the header of a prober's log: {line[:200]!r}")
     return header
 
 

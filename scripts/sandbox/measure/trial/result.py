@@ -139,7 +139,7 @@ def _require_measured(figures: Figures, timeline: Timeline) -> None:
         shown = "unknown" if late is None else f"{late:.1f} ms"
         raise RunEndedError(
             "infra_error",
-            f"the probe was late before the fault (p99 {shown}): the host is too busy",
+            f"the prober was late before the fault (p99 {shown}): the host is too busy",
         )
     undone = "; ".join(
         f"{each.step.name} was not done: {each.outcome}" for each in timeline.steps if each.undone
@@ -163,11 +163,11 @@ def _log(run: TrialRun) -> ProberLog:
             log = read_prober_log(lines)
     except ValueError as error:
         raise RunEndedError(
-            "infra_error", f"the probe's log cannot be read: {error}; it printed last: {said}"
+            "infra_error", f"the prober's log cannot be read: {error}; it printed last: {said}"
         ) from error
     if not log.ended:
         raise RunEndedError(
-            "infra_error", f"the probe ended before the trial did; it printed last: {said}"
+            "infra_error", f"the prober ended before the trial did; it printed last: {said}"
         )
     return log
 

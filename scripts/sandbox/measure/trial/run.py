@@ -45,8 +45,8 @@ class TrialRequest(RunRequest):
         if self.via == MEMBERS:
             what = f"a trial does not go through VIA={MEMBERS}"
             known = (
-                "without a proxy its probe knows every server; a load on all members would end with"
-                " the first of them"
+                "without a proxy its prober knows every server; a load on all members would end"
+                " with the first of them"
             )
             raise SandboxError(what, known, "try: make trial VIA=writer")
         refuse_as_companion(self.workload.workload, self.workload.name, self.parameters)

@@ -300,7 +300,7 @@ def _heal_and_end(run: TrialRun) -> None:
 STEPS: dict[str, Callable[[TrialRun], None]] = {
     "prove settings": prove_settings,
     "prepare": prepare_ledger,
-    "probe": start_prober,
+    "prober": start_prober,
     "faults": break_and_heal,
     "ledger": read_ledgers,
 }

@@ -35,7 +35,7 @@ def galera(node: str, t_s: float, queue: int, paused_ms: float) -> dict[str, Any
     return {"node": node, "slot": round(t_s), "t_s": t_s, "status": status}
 
 
-def test_times_are_those_of_the_probe() -> None:
+def test_times_are_those_of_the_prober() -> None:
     found = cluster_samples(
         lines(galera("g1", 2.0, 5, 100), began_s=PROBE_BEGAN_S + 3), PROBE_BEGAN_S
     )

@@ -188,7 +188,7 @@ def test_acknowledgements_are_sorted_however_they_came() -> None:
     ]
 
 
-def test_lateness_is_that_of_the_probe() -> None:
+def test_lateness_is_that_of_the_prober() -> None:
     log = log_of([*write(1, 0), *write(2, 10, took=None), read(20), read(30)])
     assert log.lateness_ms().tolist() == [1, 1, 1] and log.lateness_ms(
         until_us=30_000

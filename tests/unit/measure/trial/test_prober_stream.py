@@ -232,7 +232,7 @@ def test_what_is_no_line_of_its_log_says_why_it_ended(tmp_path: Path, stack: Pro
     with pytest.raises(MachineError) as refused:
         prober.wait_for_writes()
     assert refused.value.lines()[:2] == [
-        "the probe's writes are not acknowledged",
+        "the prober's writes are not acknowledged",
         "ModuleNotFoundError: No module named 'x'",
     ]
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
@@ -329,7 +329,10 @@ def test_a_probe_that_does_not_answer_is_an_error(
         stack.stream_of_prober.add(words, None)
     with pytest.raises(MachineError) as refused:
         prober.clock()
-    assert refused.value.lines()[:2] == ["the probe does not answer", words or "it printed nothing"]
+    assert refused.value.lines()[:2] == [
+        "the prober does not answer",
+        words or "it printed nothing",
+    ]
     prober.close()
 
 
@@ -338,7 +341,7 @@ def test_addresses_that_change_are_sent_once(tmp_path: Path, stack: ProbedStack)
     stack.controls["mysql1"].at = "172.18.0.77"
     stack.controls["replica1"].at = None
     assert prober.follow_addresses(["replica1", "client1"]) == {}, (
-        "none yet, or none of the probe's"
+        "none yet, or none of the prober's"
     )
     assert prober.follow_addresses(["mysql1", "replica1"]) == {"mysql1": "172.18.0.77"}
     assert prober.follow_addresses(["mysql1"]) == {}

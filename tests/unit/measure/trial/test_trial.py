@@ -61,7 +61,7 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [text for text in said if text.endswith("begins")] == [
         "prove settings: begins",
         "prepare: begins",
-        "probe: begins",
+        "prober: begins",
         "faults: begins",
         "ledger: begins",
     ]
@@ -380,5 +380,5 @@ def test_refused_connections_are_reported(
     record, _, _ = try_once(world, tmp_path, monkeypatch)
     (check,) = [check for check in record.checks if check.name == "connections_allowed"]
     assert check.verdict == "unknown" and check.detail.endswith(
-        ": 437 operations of the probe got error 1040"
+        ": 437 operations of the prober got error 1040"
     )

@@ -21,7 +21,7 @@ from unit.measure.trial.trial_runs import checks_of, trial_of, try_once
 from unit.measure.trial.trial_world import ADDRESSES, FakeBreaking, TrialStack, World
 
 
-def test_a_new_address_reaches_the_probe(
+def test_a_new_address_reaches_the_prober(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = TrialStack(world)
@@ -100,7 +100,7 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
     stack = TrialStack(world, role_of={"mysql1": "writer", "replica1": "writer"})
     steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=14, fault="hang", for_s=2)]
     try_once(world, tmp_path, monkeypatch, steps=steps, stack=stack)
-    assert seen == [None, "mysql1", "replica1"], "the first one before there is a probe"
+    assert seen == [None, "mysql1", "replica1"], "the first one before there is a prober"
 
 
 def test_the_first_fault_is_prepared_before_the_probe_and_hits_who_writes_when_it_begins(
@@ -319,7 +319,7 @@ def test_an_action_on_an_external_server_is_refused(
     )
 
 
-def test_a_load_runs_beside_the_probe(
+def test_a_load_runs_beside_the_prober(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = TrialStack(world)
@@ -330,7 +330,7 @@ def test_a_load_runs_beside_the_probe(
     found = trial_of(record)
     assert found.load_rate_per_s == 134 and found.load_starts and found.load_starts >= 1
     assert record.workload.preparation is not None and record.metrics.tps is None, (
-        "its figures are no probe's figures"
+        "its figures are no prober's figures"
     )
     assert {"capacity_log", "load_log", "load_seconds", "prepare_log"} <= set(record.files)
     assert (folder / "load-seconds.csv").read_text().startswith("t_ms,tps\n")

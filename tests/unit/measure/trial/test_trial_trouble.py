@@ -75,7 +75,7 @@ def test_an_injection_without_effect_is_an_infra_error(
     assert record.status == "infra_error" and EXIT_CODES[record.status] is ExitCode.ENVIRONMENT
     assert record.reason == "server-crash is not in effect: mysql1: its server still listens"
     assert record.trial is None and "probe" in record.files, "what was seen until then is kept"
-    assert world.events == ["inject 0 at 10.00", "heal 0 at 10.00", "probe closed"]
+    assert world.events == ["inject 0 at 10.00", "heal 0 at 10.00", "prober closed"]
 
 
 def test_a_late_probe_is_an_infra_error(
@@ -85,7 +85,7 @@ def test_a_late_probe_is_an_infra_error(
     record, _, _ = try_once(world, tmp_path, monkeypatch)
     assert record.status == "infra_error"
     assert (
-        record.reason == "the probe was late before the fault (p99 21.0 ms): the host is too busy"
+        record.reason == "the prober was late before the fault (p99 21.0 ms): the host is too busy"
     )
     assert record.trial is not None and record.metrics.lateness_p99_ms == 21
 
@@ -132,7 +132,7 @@ def test_a_second_ctrl_c_while_it_heals_leaves_a_record(
     record, folder, _ = try_once(world, tmp_path, monkeypatch, breaking=Interrupted(world))
     assert record.status == "interrupted" and (folder / "record.json").exists()
     assert record.reason == "interrupted during faults; interrupted while the run was closed"
-    assert world.events[-1] == "probe closed", "the rest ends all the same"
+    assert world.events[-1] == "prober closed", "the rest ends all the same"
 
 
 def test_a_node_that_the_trial_ended_is_no_reason_for_what_fails_later(
@@ -175,7 +175,7 @@ def test_what_cannot_be_healed_after_ctrl_c_is_in_the_reason(
         record.reason
         == "interrupted during faults; not healed: hang on mysql1: the engine does not answer"
     )
-    assert world.events[-1] == "probe closed", "the rest ends all the same"
+    assert world.events[-1] == "prober closed", "the rest ends all the same"
 
 
 def test_what_cannot_be_healed_after_a_fault_without_effect_is_in_the_reason(
@@ -247,7 +247,7 @@ def test_a_probe_that_dies_is_an_infra_error(
 ) -> None:
     world.dies_at_s = 11.0
     record, folder, _ = try_once(world, tmp_path, monkeypatch)
-    assert (record.status, record.reason) == ("infra_error", "the probe has ended: Killed")
+    assert (record.status, record.reason) == ("infra_error", "the prober has ended: Killed")
     assert "Killed" not in (folder / record.files["probe"]).read_text(), (
         "its log has its own lines only"
     )
@@ -259,7 +259,7 @@ def test_a_probe_that_dies_in_the_tail_leaves_no_figures(
     world.dies_at_s = 18.0
     record, _, _ = try_once(world, tmp_path, monkeypatch)
     assert record.status == "infra_error" and record.metrics.rto_ms is None
-    assert record.reason == "the probe ended before the trial did; it printed last: Killed"
+    assert record.reason == "the prober ended before the trial did; it printed last: Killed"
 
 
 def test_writes_that_are_never_acknowledged_are_an_infra_error(
@@ -269,7 +269,7 @@ def test_writes_that_are_never_acknowledged_are_an_infra_error(
     monkeypatch.setattr(prober, "FIRST_WRITE_LIMIT_S", 0.2)
     record, _, _ = try_once(world, tmp_path, monkeypatch)
     assert record.status == "infra_error"
-    assert record.reason == "the probe's writes are not acknowledged: 0 writes in 0 s"
+    assert record.reason == "the prober's writes are not acknowledged: 0 writes in 0 s"
 
 
 def test_a_load_that_does_not_work_fails_the_run_before_any_fault(

@@ -93,7 +93,7 @@ class ProberStream:
 
     def close_stdin(self) -> None:
         if not self._ended:
-            self._world.events.append("probe closed")
+            self._world.events.append("prober closed")
         self.end()
 
     def wait(self, timeout_s: float) -> int:

@@ -12,7 +12,7 @@ def judge(evidence: Evidence) -> Finding:
     """
     full = {node: f"{count:,} refused" for node, count in evidence.refused_by.items() if count}
     seen = (
-        f"{evidence.refused:,} operations of the probe got error 1040" if evidence.refused else ""
+        f"{evidence.refused:,} operations of the prober got error 1040" if evidence.refused else ""
     )
     if not (full or seen):
         return "pass", "no connection was refused for want of max_connections"

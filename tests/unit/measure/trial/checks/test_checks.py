@@ -94,7 +94,7 @@ def test_without_a_ledger_nothing_is_known(name: str) -> None:
     assert judged(name, nothing) == ("unknown", "db1: Error(2013)")
     assert judged(name, Evidence(None)) == (
         "unknown",
-        "the probe's log or the writer's rows could not be read",
+        "the prober's log or the writer's rows could not be read",
     )
 
 
@@ -323,12 +323,12 @@ def test_a_check_that_crashes_does_not_know(monkeypatch: pytest.MonkeyPatch) -> 
             "pass",
             "no connection was refused for want of max_connections",
         ),
-        ({"refused": 1200}, "unknown", ": 1,200 operations of the probe got error 1040"),
+        ({"refused": 1200}, "unknown", ": 1,200 operations of the prober got error 1040"),
         ({"refused_by": {"db1": 3, "db2": 0}}, "unknown", ": db1: 3 refused"),
         (
             {"refused": 2, "refused_by": {"db1": 3}},
             "unknown",
-            ": db1: 3 refused; 2 operations of the probe got ",
+            ": db1: 3 refused; 2 operations of the prober got ",
         ),
     ],
 )
