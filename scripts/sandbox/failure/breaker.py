@@ -84,7 +84,8 @@ class Breaker(Breaking):
 
     def __init__(self, stack: RunningStack, is_able: bool = False) -> None:
         """``is_able``: what the kernel can do was checked already."""
-        self._stack, self._is_able = stack, is_able
+        self._stack = stack
+        self._is_able = is_able
         self._prepared: dict[str, _Prepared] = {}
         self._injected: list[str] = []
         """Keys, the latest last."""
@@ -238,8 +239,11 @@ class Breaker(Breaking):
             done = _outcomes(
                 lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken
             )
-            how = zip(aim.broken, done, strict=True)
-            problems = [(each, problem) for each, future in how if (problem := future.exception())]
+            problems = []
+            for each, future in zip(aim.broken, done, strict=True):
+                problem = future.exception()
+                if problem is not None:
+                    problems.append((each, problem))
             self._settle(aim)
             aim.broken = [each for each, _ in problems]
             if key in self._injected and not problems:
@@ -288,12 +292,14 @@ def heal_recorded(
 
     Then it waits for what outlasts a heal, for a minute or two; ``on_wait`` gets the node.
     """
-    there, problems = {node.name for node in stack.nodes()}, list[NotHealed]()
+    there = {node.name for node in stack.nodes()}
+    problems = list[NotHealed]()
     lasting: list[tuple[Fault, NodeControl]] = []
     for each in reversed(breakages(stack.project)):
         try:
             if each.node in there:  # a fault ends with its node
-                fault, node = fault_named(each.fault, each.options), stack.control(each.node)
+                fault = fault_named(each.fault, each.options)
+                node = stack.control(each.node)
                 _heal_one(fault, node, each)
                 lasting += [(fault, node)] if fault.outlasts_heal else []
             forget_breakage(each)

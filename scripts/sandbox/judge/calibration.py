@@ -70,16 +70,16 @@ def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibrati
     """
     records = list(records)
     if part.calibrated is None:
-        kinds = {
-            each.workload.name: kind_of_run(part.host_class, each.workload.name, part.seconds)
-            for each in records
-        }
-        known = {load: sds for load, kind in kinds.items() if (sds := calibration.sds(kind))}
+        known = {}
+        for load in dict.fromkeys(each.workload.name for each in records):
+            sds = calibration.sds(kind_of_run(part.host_class, load, part.seconds))
+            if sds:
+                known[load] = sds
     else:
+        known = dict(part.calibrated_others)
         own = _load_of_canary(part, records)
-        known = dict(part.calibrated_others) | (
-            {own: part.calibrated} if own and part.calibrated else {}
-        )
+        if own and part.calibrated:
+            known[own] = part.calibrated
     return {load: sds for load, sds in known.items() if load not in beside_trials(records)}
 
 

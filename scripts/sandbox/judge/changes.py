@@ -106,7 +106,9 @@ def _step(before: Any, after: Any) -> float:
     freedom = len(before) + len(after) - 2
     pooled = float(np.sqrt((np.var(before) * len(before) + np.var(after) * len(after)) / freedom))
     difference = abs(float(np.mean(after) - np.mean(before)))
-    return difference / pooled if pooled else float("inf") if difference else 0.0
+    if pooled:
+        return difference / pooled
+    return math.inf if difference else 0.0
 
 
 SHORTEST = 3
@@ -158,7 +160,8 @@ def _tested(values: Sequence[float], ends: Sequence[int], number: int) -> Change
     from scipy import stats  # here too
 
     begin = ends[number - 1] if number else 0
-    before, after = values[begin : ends[number]], values[ends[number] : ends[number + 1]]
+    before = values[begin : ends[number]]
+    after = values[ends[number] : ends[number + 1]]
     effect = float(np.mean(after) - np.mean(before))
     if len({*before}) == len({*after}) == 1:
         return ChangePoint(ends[number], effect, 0.0 if effect else 1.0)

@@ -146,10 +146,13 @@ def judge_result(
     }
 
     def plain(pair: tuple[str, str], name: str, table: _Table = table) -> Verdict:
+
+        def noise_of_load(load: str) -> float:
+            sd = noise[load, name][1]
+            return math.inf if sd is None else sd
+
         of_pair = [loads.get(cell, of_canary) for cell in pair]
-        noisier = max(
-            of_pair, key=lambda load: math.inf if (sd := noise[load, name][1]) is None else sd
-        )
+        noisier = max(of_pair, key=noise_of_load)
         return _unadjusted(table, pair, METRICS[name], noisier, noise[noisier, name][1])
 
     canaries = [plain(canary, name, _closed(runs, name)) for name in metrics]
@@ -202,7 +205,8 @@ def lasted(record: Record, metric: str) -> Lasted | None:
 
     A stack that was not whole again within the limit took at least as long as it was watched.
     """
-    trial, value = record.trial, getattr(record.metrics, metric)
+    trial = record.trial
+    value = getattr(record.metrics, metric)
     if (
         trial
         and value is None
@@ -281,7 +285,8 @@ def _differences(table: _Table, pair: tuple[str, str], metric: Metric) -> tuple[
     """One difference for each block in which both cells ran, and the number of blocks lost to the
     environment.
     """
-    found, missing = [], 0
+    found = []
+    missing = 0
     for block in sorted({block for _, block in table}):
         runs = [table.get((cell, block)) for cell in pair]
         missing += any(run is not None and run.status == "infra_error" for run in runs)

@@ -15,6 +15,7 @@ from sandbox.judge.verdict import (
     ALPHA,
     Effect,
     Judgement,
+    Word,
     benjamini_hochberg,
     effect_of,
     holm,
@@ -86,7 +87,8 @@ def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> 
     found = [_tested(each, trials, judged) for each in [*judged.verdicts, *judged.canary]]
     if not any(isinstance(each, CensoredVerdict) for each in found):
         return judged
-    verdicts, canary = found[: len(judged.verdicts)], found[len(judged.verdicts) :]
+    verdicts = found[: len(judged.verdicts)]
+    canary = found[len(judged.verdicts) :]
     adjust = holm if part.adjustment == "Holm" else benjamini_hochberg
     known = {id(each): each.judgement.effect.p for each in verdicts if each.judgement}
     adjusted = dict(zip(known, adjust([*known.values()]), strict=True))
@@ -140,22 +142,35 @@ def _tested(
     noise_sd = judged.noise[verdict.workload, verdict.metric][1]
     p = log_rank_p(ours, theirs)
     effect = replace(effect_of(metric, [one[0] - other[0] for one, other in pairs], noise_sd), p=p)
-    word = verdict.judgement.word if verdict.judgement else "unfit" if judged.unfit else "too noisy"
     size, interval = _bounds(metric, pairs)
     return CensoredVerdict(
-        verdict.cell, verdict.baseline, verdict.metric,
-        Judgement(effect, p, word if word in _QUALIFIED else "too noisy"),
-        verdict.missing, verdict.workload,
-        decided=_decided(effect, p, size, outlasts(ours, theirs)), p=p,
-        open_trials=(_open(ours), _open(theirs)), size=size, interval=interval,
-    )  # fmt: skip
+        verdict.cell,
+        verdict.baseline,
+        verdict.metric,
+        Judgement(effect, p, _qualification(verdict, judged)),
+        verdict.missing,
+        verdict.workload,
+        decided=_decided(effect, p, size, outlasts(ours, theirs)),
+        p=p,
+        open_trials=(_open(ours), _open(theirs)),
+        size=size,
+        interval=interval,
+    )
+
+
+def _qualification(verdict: Verdict, judged: Judged) -> Word:
+    """The word of a verdict that cannot be trusted; ``too noisy`` for any other."""
+    if verdict.judgement is None:
+        return "unfit" if judged.unfit else "too noisy"
+    word = verdict.judgement.word
+    return word if word in _QUALIFIED else "too noisy"
 
 
 def _on_scale(metric: Metric, length: Lasted) -> Lasted:
-    """So that two differ as the metric is compared: by the logarithm, for a ratio."""
-    return (
-        (math.log(max(length[0], _SHORTEST_MS)), length[1]) if metric.scale == "ratio" else length
-    )
+    """A length on the metric's scale: its logarithm, for a ratio."""
+    if metric.scale != "ratio":
+        return length
+    return math.log(max(length[0], _SHORTEST_MS)), length[1]
 
 
 def _open(lengths: Sequence[Lasted]) -> int:
@@ -193,10 +208,14 @@ def _decided(effect: Effect, adjusted_p: float, size: Bounds, later: bool) -> st
     """
     if adjusted_p > ALPHA or effect.interval is None or not effect.noise_known:
         return CENSORED
-    nearest = effect.estimate if size == Bounds(None, None) else size.low if later else size.high
+    if size == Bounds(None, None):
+        nearest: float | None = effect.estimate
+    else:
+        nearest = size.low if later else size.high
     if nearest is None or (nearest if later else -nearest) < effect.margin:
         return CENSORED
-    return "better" if effect.metric.improves(1.0 if later else -1.0) else "worse"
+    direction = 1.0 if later else -1.0
+    return "better" if effect.metric.improves(direction) else "worse"
 
 
 def _adjusted(verdict: Verdict, adjusted_p: float, comparisons: int) -> Verdict:

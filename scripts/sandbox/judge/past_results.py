@@ -89,16 +89,13 @@ def history_of(
     ratios).
     """
     newest = sides[-1]
-    left_out = {side.name: reason for side in sides if (reason := _unlike(side, newest))}
+    left_out = {}
+    for side in sides:
+        reason = _unlike(side, newest)
+        if reason:
+            left_out[side.name] = reason
     alike = [side for side in sides if side.name not in left_out]
-    unfit = {
-        side.name  # by the canary alone: nothing else in the result needs to be judged
-        for side in alike
-        if (part := side.manifest.matrix)
-        and judge_result(
-            side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)
-        ).unfit
-    }
+    unfit = {side.name for side in alike if _is_unfit(side, known)}
     shown = [
         each
         for each in newest.cells.values()
@@ -108,6 +105,15 @@ def history_of(
         _series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in shown
     ]
     return History(newest, [each for each in series if each.points], left_out)
+
+
+def _is_unfit(side: ResultSide, known: Calibration) -> bool:
+    """Whether its canary differed: nothing else in the result needs to be judged for that."""
+    part = side.manifest.matrix
+    if part is None:
+        return False
+    noise = noise_of(part, side.records, known)
+    return bool(judge_result(side.runs, [], part.canary_pair, part.metrics, noise).unfit)
 
 
 def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
@@ -171,9 +177,8 @@ def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
 def _series(
     metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]
 ) -> Series:
-    points = [
-        point for side in sides if (point := _point(metric, levels, side, side.name in unfit))
-    ]
+    found_points = (_point(metric, levels, side, side.name in unfit) for side in sides)
+    points = [point for point in found_points if point is not None]
     exact = [point for point in points if not point.at_least and on_scale(metric, [point.value])]
     found = change_points(
         on_scale(metric, [point.value for point in exact]), metric.smallest_effect
@@ -196,10 +201,8 @@ def _point(
     size, interval = bounds_of(effect, effect_of(metric, most, None))
     high = None if interval is None or interval.high is None else _unscaled(metric, interval.high)
     ends = (_unscaled(metric, effect.interval.low), high) if effect.interval else None
-    records, manifest = (
-        [each for each in side.records if each.cell == cell and each.counts],
-        side.manifest,
-    )
+    records = [each for each in side.records if each.cell == cell and each.counts]
+    manifest = side.manifest
     return Point(
         side.name,
         manifest.started_utc,

@@ -226,10 +226,8 @@ def _compared(
 
 def _possible_causes(record: Record) -> dict[str, object]:
     """Of servers only: a proxy next to them sets none of their variables."""
-    servers, inputs = (
-        [node for node in record.nodes if node.name in record.variables],
-        record.environment.inputs,
-    )
+    servers = [node for node in record.nodes if node.name in record.variables]
+    inputs = record.environment.inputs
     limits = {
         "CPUS": inputs.cpus,
         "MEMORY": inputs.memory,
@@ -355,7 +353,8 @@ def circumstances(record: Record) -> dict[str, str]:
     """Through which entry point the load went and, of a trial, what broke and how often its prober
     wrote, as texts.
     """
-    entry, trial = record.workload.entry, record.trial
+    entry = record.workload.entry
+    trial = record.trial
     found = {"entry": entry.via} if entry else {}
     if trial is None:
         return found

@@ -182,7 +182,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p, in the order given: no false alarm among all of them, with probability 1 − α
     (Holm 1979).
     """
-    p, order = np.array(p_values, dtype=float), np.argsort(p_values)
+    p = np.array(p_values, dtype=float)
+    order = np.argsort(p_values)
     p[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(len(p), 0, -1)))
     return [*map(float, p)]
 
@@ -191,7 +192,8 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Adjusted p, in the order given: of differences called real, the expected share of false
     alarms is α (1995).
     """
-    p, order = np.array(p_values, dtype=float), np.argsort(p_values)[::-1]
+    p = np.array(p_values, dtype=float)
+    order = np.argsort(p_values)[::-1]
     p[order] = np.minimum.accumulate(p[order] * (len(p) / np.arange(len(p), 0, -1)))
     return [*map(float, p)]
 

@@ -48,10 +48,10 @@ auto-increment settings.
 """
 
 _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(encoding="utf-8"))
-STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
-"""Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it
-means.
-"""
+STOCK_SCRIPTS = tuple(_SHIPPED["scripts"])
+"""Scripts that sysbench 1.0 ships."""
+SCRIPT_OPTIONS = dict(_SHIPPED["options"])
+"""Transaction option of the scripts that include oltp_common → what it means."""
 
 _SYSBENCH_RUN = "local sysbench_run = thread_run\n"
 """Before the script, for `members.lua`: a script with a loop of its own keeps it."""
@@ -164,12 +164,11 @@ class Sysbench(SysbenchLoad):
 
         Raises SandboxError (exit 2) for fewer tables than members that need one each.
         """
-        members, tables = len(session.entry.hosts), session.parameters.tables
+        members = len(session.entry.hosts)
+        tables = session.parameters.tables
         if self.tables_per_member and tables < members:
-            what, step = (
-                f"TABLES={tables} is too few for {members} members",
-                f"try: make bench TABLES={members}",
-            )
+            what = f"TABLES={tables} is too few for {members} members"
+            step = f"try: make bench TABLES={members}"
             raise SandboxError(
                 what, "with tables_per_member each of them has tables of its own", step
             )
@@ -215,7 +214,8 @@ class Sysbench(SysbenchLoad):
         """The script makes its own tables, ours the standard ones; by default sysbench seeds with
         the time.
         """
-        parameters, writer = session.parameters, session.writer
+        parameters = session.parameters
+        writer = session.writer
         if self.tables == "oltp":
             argv = self._argv(
                 PREPARE_OLTP, writer, parameters, min(parameters.tables, MOST_PREPARE_THREADS)

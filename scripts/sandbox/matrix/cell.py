@@ -16,15 +16,20 @@ from sandbox.profile.plan import PlanRequest, UserFile
 CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""
 Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
-Faults = Annotated[
-    list[str | dict[str, Any]],
-    BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value),
-]
-"""A single name or step is a list of one."""
-Texts = Annotated[
-    list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-]
-"""A single text is a list of one."""
+
+
+def _listed_text(value: Any) -> Any:
+    """A single text as a list of one; all else as it is."""
+    return [value] if isinstance(value, str) else value
+
+
+def _listed_fault(value: Any) -> Any:
+    """A single name or step as a list of one; all else as it is."""
+    return [value] if isinstance(value, str | dict) else value
+
+
+Faults = Annotated[list[str | dict[str, Any]], BeforeValidator(_listed_fault)]
+Texts = Annotated[list[str], BeforeValidator(_listed_text)]
 
 
 class Change(BaseModel):

@@ -55,29 +55,31 @@ def dataset_of(
     request = data_request(plan)
     if request is None:
         return None
-    made_on, needing = plans(request), tuple(needing_data(loads))
+    made_on = plans(request)
+    needing = tuple(needing_data(loads))
     return Dataset(data_key(plan_hash(made_on), needing), made_on, needing)
 
 
-def needing_data(benches: Iterable[RunRequest]) -> list[RunRequest]:
+def needing_data(loads: Iterable[RunRequest]) -> list[RunRequest]:
     """One load for each piece of data that can be kept; if two need different data in one place,
     the first.
 
     Data that a load consumes is made again for each phase, so it is not kept.
     """
     chosen: dict[str, RunRequest] = {}
-    for bench in benches:
-        if bench.data_need and not bench.consumes_data:
-            chosen.setdefault(bench.data_need.prefix, bench)
+    for load in loads:
+        if load.data_need and not load.consumes_data:
+            chosen.setdefault(load.data_need.prefix, load)
     return list(chosen.values())
 
 
-def needs_kept(benches: Iterable[RunRequest]) -> list[PreparedData]:
+def needs_kept(loads: Iterable[RunRequest]) -> list[PreparedData]:
     """The data kept for these loads."""
-    return [need for bench in needing_data(benches) if (need := bench.data_need)]
+    needs = (load.data_need for load in needing_data(loads))
+    return [need for need in needs if need is not None]
 
 
-def data_key(stack: str, benches: Sequence[RunRequest]) -> str:
+def data_key(stack: str, loads: Sequence[RunRequest]) -> str:
     """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its
     hash).
     """
@@ -85,23 +87,23 @@ def data_key(stack: str, benches: Sequence[RunRequest]) -> str:
         stack,
         _MADE,
         ROWS_SEED,
-        *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches)),
+        *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(loads)),
     ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
 def prepare_data(
-    stack: RunningStack, benches: Sequence[RunRequest], on_event: Callable[[Event], None]
+    stack: RunningStack, loads: Sequence[RunRequest], on_event: Callable[[Event], None]
 ) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
     Raises MachineError if it cannot be made.
     """
     with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
-        for bench in benches:
-            session = open_stack(stack, bench, on_event).session
+        for load in loads:
+            session = open_stack(stack, load, on_event).session
             try:
-                bench.workload.workload.prepare(session, Path(folder) / "prepare.log")
+                load.workload.workload.prepare(session, Path(folder) / "prepare.log")
                 wait_until_applied(session)
             except (WorkloadError, RunEndedError, TimeoutError) as problem:
                 what = "the data of the matrix cannot be made"

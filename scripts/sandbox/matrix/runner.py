@@ -332,7 +332,8 @@ class _MatrixProgress:
 
     def __call__(self, event: MatrixEvent) -> None:
         if isinstance(event, Advance):
-            self.done, self.runs = event.done, event.runs
+            self.done = event.done
+            self.runs = event.runs
         self.on_event(event)
 
     @property

@@ -171,7 +171,8 @@ def logs_of(stack: RunningStack, folder: Path) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     try:
-        secrets, nodes = stack.secrets(), stack.nodes()
+        secrets = stack.secrets()
+        nodes = stack.nodes()
     except (SandboxError, TimeoutError):
         return files
     save_logs(stack, nodes, secrets, folder, files)

@@ -151,7 +151,8 @@ def wait_until_applied(session: Session) -> None:
     following = followers(session.servers, session.writer.node)
     if [server.name for server in following] == [session.writer.node]:
         return
-    watermark, began = uuid.uuid4().hex, time.monotonic()
+    watermark = uuid.uuid4().hex
+    began = time.monotonic()
     write_watermark(session, watermark)
     while behind := without_watermark(session, following, watermark):
         waited = time.monotonic() - began
@@ -166,7 +167,8 @@ def measure(run: BenchRun) -> None:
     """The load, with the servers' status before, each second, and after; then the verdicts on
     it.
     """
-    session, sampler = run.session, _sampler(run)
+    session = run.session
+    sampler = _sampler(run)
     try:
         with sampler:
             before, silent = counters.take_snapshots(run.stack, session.client, run.live_servers)
@@ -216,7 +218,8 @@ def _judge(run: BenchRun, outcome: Outcome, servers: Sequence[str]) -> None:
     """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is
     bad.
     """
-    metrics, failure = outcome.metrics, outcome.failure
+    metrics = outcome.metrics
+    failure = outcome.failure
     note_absences(run, outcome.absences)
     if failure and run.session.entry.others and metrics.tps is None:
         metrics, failure = so_far(run, metrics, failure)
@@ -290,7 +293,8 @@ def note_absences(run: BenchRun, absences: Iterable[Absence]) -> None:
     found = list(absences)
     if not found:
         return
-    started, broken = run.stack.starts(), {each.node for each in breakages(run.stack.project)}
+    started = run.stack.starts()
+    broken = {each.node for each in breakages(run.stack.project)}
     purposely = run.broken | broken
     purposely |= {name for name, when in started.items() if run.starts.get(name, when) != when}
     for each in found:

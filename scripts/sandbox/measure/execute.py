@@ -118,10 +118,8 @@ def execute(run: AnyRun, procedure: Procedure[Any, AnyRun], result: ResultFolder
         with run.closing:
             status, reason = _take_steps(run, procedure)
     except KeyboardInterrupt:  # the second one, or one that came while something was healed
-        status, reason = (
-            "interrupted",
-            "; ".join(filter(None, (reason, "interrupted while the run was closed"))),
-        )
+        status = "interrupted"
+        reason = "; ".join(filter(None, (reason, "interrupted while the run was closed")))
     except Exception as error:
         if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
             _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
@@ -177,7 +175,8 @@ def _leave(run: Run[Any], result: ResultFolder, status: Status, reason: str | No
         run.session.on_event(Progress("save", "record, logs, samples"))
         collect(run)
     except KeyboardInterrupt:
-        status, reason = "interrupted", reason or "interrupted while saving logs"
+        status = "interrupted"
+        reason = reason or "interrupted while saving logs"
     record = compose_record(run, status, reason)
     result.save(record, run.secrets)
     return record
@@ -262,7 +261,8 @@ def save_logs(
     """
     for node in nodes:
         if node.has_container and node.kind != "client":
-            text, name = mask(stack.log(node.name), secrets), f"logs/{node.name}.log"
+            text = mask(stack.log(node.name), secrets)
+            name = f"logs/{node.name}.log"
             (folder / "logs").mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
             files[f"log_{node.name}"] = name

@@ -79,7 +79,8 @@ def host_load(lines: Sequence[Mapping[str, Any]]) -> HostLoad:
     """
     if len(lines) < 2:
         return HostLoad()
-    first, last = lines[0], lines[-1]
+    first = lines[0]
+    last = lines[-1]
     seconds = last["t_s"] - first["t_s"]
     busy, steal = _cpu_percent(first, last)
     steals = [_cpu_percent(one, other)[1] for one, other in pairwise(lines)]

@@ -131,7 +131,8 @@ def load_reached(
     the next statement of each with error 1213 before it counts it (do_command of MariaDB's
     sql_parse.cc).
     """
-    name, counted = "load_reached_server", sum(answered.values())
+    name = "load_reached_server"
+    counted = sum(answered.values())
     if metrics.queries is None:
         return _uncounted(name, failure)
     text = f"the load sent {metrics.queries} statements, the servers counted {counted}"
@@ -204,7 +205,8 @@ def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] |
 
 def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int]) -> CheckRecord:
     """Whether this was the only load on the servers."""
-    name, counted = "load_alone", sum(answered.values())
+    name = "load_alone"
+    counted = sum(answered.values())
     if metrics.queries is None or metrics.measured_s is None:
         return _uncounted(name, failure)
     # COM_QUIT counts as a statement, and a proxy sends the server a statement of its own for each

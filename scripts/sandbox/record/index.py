@@ -152,7 +152,8 @@ def _renewed(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnecti
     """The index updated in a copy, which then takes its place: readers of the old one are not
     disturbed.
     """
-    index, copy = results / INDEX, results / f"{INDEX}.{os.getpid()}.tmp"
+    index = results / INDEX
+    copy = results / f"{INDEX}.{os.getpid()}.tmp"
     try:
         _remove_left_over(results)
         _refresh_file(results, index, copy, found, show)

@@ -69,7 +69,8 @@ class ResultFolder:
         """Folder ``runs/<cell>.<block>``, created empty; removes what an earlier run left in it,
         its entry first.
         """
-        folder, others = self._run(f"{cell}.{block}"), self._entries_without(f"{cell}.{block}")
+        folder = self._run(f"{cell}.{block}")
+        others = self._entries_without(f"{cell}.{block}")
         if len(others) < len(self.manifest.runs):
             self._note(runs=others)
         shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +85,8 @@ class ResultFolder:
         """The same without broken and missing records; and those, by the run's name, with the
         reason.
         """
-        records, broken = [], {}
+        records = []
+        broken = {}
         for entry in self.manifest.runs:
             try:
                 records.append(self.record(entry.run))
@@ -148,7 +150,8 @@ class ResultFolder:
         Raises SecretFoundError if the record contains a password, OSError when it cannot be
         written.
         """
-        text, path = record.to_json(), self.run_path(record) / "record.json"
+        text = record.to_json()
+        path = self.run_path(record) / "record.json"
         refuse_secrets(text, secrets, str(path))
         write_atomically(path, text)
         entry = RunEntry(run=path.parent.name, status=record.status)

@@ -108,7 +108,11 @@ def _is_primary(operation: Operation, node: StackNode) -> bool:
 
 def _in_galera(operation: Operation, survivors: Sequence[StackNode]) -> str:
     """Source: Galera's manual, "Resetting the Quorum": on the node that committed last."""
-    first = max(survivors, key=lambda node: int(_galera(operation, node).get("committed") or -1))
+
+    def committed(node: StackNode) -> int:
+        return int(_galera(operation, node).get("committed") or -1)
+
+    first = max(survivors, key=committed)
     replica = Replica(operation, first)
     variables = replica.run(_OPTIONS_ARE_VARIABLES).get("found") == "1"
     option = (
@@ -135,14 +139,12 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
     """
     waiting = [node for node in survivors if _waits(operation, node)]
     able = waiting or list(survivors)
-    # What it has executed, or has received and executes once it starts: nobody may have more than
-    # the first.
-    first = max(
-        able,
-        key=lambda node: transactions(
-            Replica(operation, node).run(_RECEIVED).get("received") or ""
-        ),
-    )
+
+    def received(node: StackNode) -> int:
+        """Transactions that it has executed, or has received and executes once it starts."""
+        return transactions(Replica(operation, node).run(_RECEIVED).get("received") or "")
+
+    first = max(able, key=received)  # nobody may have more than the first
     if not (waiting and _forced(operation, first, waiting)):
         _expect_no_quorum(operation)
         _bootstrap(Replica(operation, first))

@@ -104,7 +104,8 @@ def follow(operation: Operation, source: StackNode, others: Sequence[Replica]) -
     """Points servers to another source: all that it can. Raises SandboxError where it could not,
     for the first one.
     """
-    password, failed = replication_password(operation), None
+    password = replication_password(operation)
+    failed = None
     for each in others:
         try:
             each.follow(source, password)

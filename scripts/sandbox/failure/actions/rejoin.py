@@ -52,11 +52,7 @@ class Rejoin(Action):
         apart = _all_apart([Replica(operation, node) for node in others], others, writer)
         for each in apart:
             each.become_read_only()  # else it could take another write once it was compared
-        extra = {
-            each.name: beyond
-            for each in apart
-            if (beyond := Replica(operation, writer).lacks(each.held()))
-        }
+        extra = _held_beyond(Replica(operation, writer), apart)
         able = [each for each in apart if each.name not in extra]
         password = replication_password(operation) if able else ""
         for each in able:
@@ -104,6 +100,12 @@ def _all_apart(
     apart = [each for each in replicas if _is_apart(each, writer)]
     lost = {node.host for node in nodes if node.name in {each.name for each in apart}}
     return [each for each in replicas if each in apart or each.status().source in lost]
+
+
+def _held_beyond(writer: Replica, apart: Sequence[Replica]) -> dict[str, str]:
+    """By server that holds what the writer lacks, those transactions."""
+    lacks = {each.name: writer.lacks(each.held()) for each in apart}
+    return {name: transactions for name, transactions in lacks.items() if transactions}
 
 
 def _is_apart(replica: Replica, writer: StackNode) -> bool:

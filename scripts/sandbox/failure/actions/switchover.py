@@ -57,7 +57,8 @@ class Switchover(Action):
     def _in_replication(
         self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]
     ) -> str:
-        old, replicas = Replica(operation, writer), [Replica(operation, node) for node in readers]
+        old = Replica(operation, writer)
+        replicas = [Replica(operation, node) for node in readers]
         chosen = max(replicas, key=lambda each: transactions(each.held()))
         try:
             old.become_read_only()

@@ -117,7 +117,9 @@ class Corruption(Fault):
             raise
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
-        path, offset, intact = before["file"], int(before["offset"]), before["bytes"]
+        path = before["file"]
+        offset = int(before["offset"])
+        intact = before["bytes"]
         if node.state() == "gone" or (
             is_up(node) and server_lives(node) and read_bytes(node, path, offset) == intact
         ):

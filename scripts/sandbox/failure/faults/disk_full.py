@@ -135,7 +135,8 @@ def _remaining(node: NodeControl) -> str | None:
     Not before: an entrypoint that gives each file to the server's user fails where one vanishes
     meanwhile.
     """
-    removing, ended = f"rm -f {_BALLAST} {_TRIED}", has_ended(node)
+    removing = f"rm -f {_BALLAST} {_TRIED}"
+    ended = has_ended(node)
     result = node.in_volumes(removing) if ended else answer(node, removing)
     if result.code:
         return result.last_error or f"exit code {result.code}"

@@ -61,7 +61,8 @@ class OutOfMemory(Fault):
         return limit_now(node, "memory_bytes")
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
-        cpus, end_s = node.limits().cpus, time.monotonic() + _PATIENCE_S
+        cpus = node.limits().cpus
+        end_s = time.monotonic() + _PATIENCE_S
         if node.kind in SERVERS:
             answer(node, _CHOOSE_SERVER)
         while _missing(node) and time.monotonic() < end_s:

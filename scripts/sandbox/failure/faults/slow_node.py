@@ -30,8 +30,11 @@ class SlowNode(Fault):
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
         cpus = node.limits().cpus
-        there = cpus is not None and math.isclose(cpus, self.cpus, abs_tol=0.001)
-        return None if there else f"it may use {'all' if cpus is None else f'{cpus:g}'} processors"
+        if cpus is None:
+            return "it may use all processors"
+        if math.isclose(cpus, self.cpus, abs_tol=0.001):
+            return None
+        return f"it may use {cpus:g} processors"
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
         restore_limit(node, "cpus", before)

@@ -24,10 +24,13 @@ class Unplug(Fault):
         node.disconnect()
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
-        return soon(
-            lambda: f"it still has the address {address}" if (address := node.address()) else None
-        )
+        return soon(lambda: _missing(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
         if node.state() != "gone":
             node.connect()
+
+
+def _missing(node: NodeControl) -> str | None:
+    address = node.address()
+    return f"it still has the address {address}" if address else None

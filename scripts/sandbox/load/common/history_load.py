@@ -133,7 +133,8 @@ class HistoryLoad(Workload):
             f"{folder_of(self.programs())}/{self._program}",
             json.dumps(self._request(session, phase)),
         )
-        output, history = HistoryOutput(phase), list[str]()
+        output = HistoryOutput(phase)
+        history = list[str]()
 
         def read(line: str) -> None:
             if _is_event(line):
@@ -183,7 +184,8 @@ class HistoryLoad(Workload):
         return anywhere and len(_servers(session)) > 1
 
     def _request(self, session: Session, phase: Phase) -> dict[str, Any]:
-        entry, parameters = session.entry, session.parameters
+        entry = session.entry
+        parameters = session.parameters
         servers = [
             {"name": server.name, "host": server.host, "port": server.port}
             for server in _servers(session)

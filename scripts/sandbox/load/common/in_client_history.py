@@ -81,9 +81,12 @@ class Recorder:
     """Writes the history and counts, for all threads."""
 
     def __init__(self, out: TextIO, threads: int) -> None:
-        self._out, self._threads, self._guard = out, threads, threading.Lock()
+        self._out = out
+        self._threads = threads
+        self._guard = threading.Lock()
         self._index = 0
-        self.second, self.whole = Tally(), Tally()
+        self.second = Tally()
+        self.whole = Tally()
         self.connections = 0
 
     def event(self, type_: str, process: int, node: str, value: Ops, **more: Any) -> None:
@@ -125,7 +128,8 @@ class Recorder:
     def report(self, second: int) -> None:
         """What was done since the last report."""
         with self._guard:
-            tally, self.second = self.second, Tally()
+            tally = self.second
+            self.second = Tally()
             self._print(
                 {
                     "second": second,
@@ -233,7 +237,8 @@ def transact(
     Raises the error of a server that is not expected under contention, once it is recorded.
     """
     recorder.event("invoke", process, link.node, meant)
-    began_ns, committing = time.monotonic_ns(), False
+    began_ns = time.monotonic_ns()
+    committing = False
     try:
         link.execute("others", "START TRANSACTION")
         done = transactions.carry_out(link, meant)
@@ -293,7 +298,8 @@ def agreed(links: Sequence[NodeLink], transactions: Transactions) -> list[Ops]:
             states.append(transactions.carry_out(link, transactions.all_reads()))
             link.execute("others", "COMMIT")
         now_s = time.monotonic()
-        changed_s, before = (changed_s if states == before else now_s), states
+        changed_s = changed_s if states == before else now_s
+        before = states
         is_over = now_s - changed_s > STILL_LIMIT_S or now_s - began_s > AGREE_LIMIT_S
         if is_over or all(state == states[0] for state in states):
             return states
@@ -308,7 +314,8 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
         NodeLink(nodes[number % len(nodes)], request, recorder)
         for number in range(request["threads"])
     ]
-    began_s, before = time.monotonic(), recorder.statements()
+    began_s = time.monotonic()
+    before = recorder.statements()
     request = {**request, "deadline_s": began_s + request["seconds"]}
     workers = [
         threading.Thread(target=work, args=(link, recorder, number, request, transactions))
@@ -321,7 +328,8 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
         recorder.report(second)
     for worker in workers:
         worker.join()
-    seconds, loaded = time.monotonic() - began_s, recorder.statements() - before
+    seconds = time.monotonic() - began_s
+    loaded = recorder.statements() - before
     # Reads of a snapshot lock nothing, and cannot be in the way of what is still being applied.
     ends = [
         NodeLink(node, {**request, "isolation": "REPEATABLE-READ"}, recorder)

@@ -115,7 +115,8 @@ class Histogram:
         self, counts: Iterable[tuple[int, int]] = (), sum_us: int = 0, max_us: int = 0
     ) -> None:
         self.counts = Counter({int(bucket): int(count) for bucket, count in counts})
-        self.sum_us, self.max_us = sum_us, max_us
+        self.sum_us = sum_us
+        self.max_us = max_us
 
     def merge(self, other: "Histogram") -> None:
         """Adds the counts of another one."""
@@ -359,7 +360,8 @@ class SysbenchOutput(LoadOutput):
         """Percentiles come from the histogram."""
         if not self.is_whole:
             return {}
-        totals, seconds = self._totals, self._totals["total time"]
+        totals = self._totals
+        seconds = self._totals["total time"]
         transactions = int(totals["transactions"])
         # sysbench counts the loss of a member as an ignored error, too.
         conflicts = self._conflicts.total() if self.goes_on else int(totals["ignored errors"])

@@ -82,10 +82,8 @@ def refuse_as_companion(workload: "Workload", name: str, parameters: Parameters)
     if workload.work_s(parameters) is not None:
         known = "it ends with its work; the load of a trial lasts as long as the trial"
     if known:
-        what, step = (
-            f"the workload {name} cannot be the load of a trial",
-            "FAULT=server-crash WORKLOAD=oltp_write_only",
-        )
+        what = f"the workload {name} cannot be the load of a trial"
+        step = "FAULT=server-crash WORKLOAD=oltp_write_only"
         raise SandboxError(what, known, f"try: make trial {step}")
 
 

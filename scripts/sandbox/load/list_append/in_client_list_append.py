@@ -28,11 +28,14 @@ class ListTransactions:
     """
 
     def __init__(self, keys: int, appends_per_key: int, longest: int, overwrite: bool) -> None:
-        self._appends_per_key, self._longest, self._overwrite = appends_per_key, longest, overwrite
+        self._appends_per_key = appends_per_key
+        self._longest = longest
+        self._overwrite = overwrite
         self._guard = threading.Lock()
         self._active = list(range(keys))
         self._appended = [0] * keys
-        self._last_key, self._last_element = keys - 1, 0
+        self._last_key = keys - 1
+        self._last_element = 0
 
     def draw(self, dice: random.Random, read_only: bool) -> history.Ops:
         """Keys by chance, elements in ascending order."""
@@ -70,7 +73,8 @@ class ListTransactions:
         self._appended[place] += 1
         if self._appended[place] >= self._appends_per_key:
             self._last_key += 1
-            self._active[place], self._appended[place] = self._last_key, 0
+            self._active[place] = self._last_key
+            self._appended[place] = 0
         return ["append", key, self._last_element]
 
     def _read(self, link: history.NodeLink, key: int) -> list[int]:

@@ -89,7 +89,8 @@ class ReplicaCatchUp(Workload):
         replicas = _replicas(session)
         if not replicas:
             raise WorkloadError("no replica follows the writer now")
-        began_s, limit_s = time.monotonic(), max(LEAST_LIMIT_S, self.transactions // SLOWEST_TPS)
+        began_s = time.monotonic()
+        limit_s = max(LEAST_LIMIT_S, self.transactions // SLOWEST_TPS)
         with StoppedAppliers(session, replicas, log) as appliers:
             written = WRITES.load_events(
                 _counted(session, self.transactions), self.transactions, limit_s, log

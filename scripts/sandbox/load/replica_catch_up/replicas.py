@@ -121,7 +121,8 @@ class Reading:
     """
 
     def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
-        self._reads, self._log = EndableReads(), log
+        self._reads = EndableReads()
+        self._log = log
         hosts = ",".join(node.host for node in replicas)  # sysbench spreads its threads over a list
         entry = replace(
             session.entry,
@@ -133,7 +134,8 @@ class Reading:
         self._session = replace(session, entry=entry, on_event=self._note)
         self._seconds: list[tuple[float, Second]] = []
         """(when it arrived on our clock, a second)."""
-        self._first, self._overdue = threading.Event(), threading.Event()
+        self._first = threading.Event()
+        self._overdue = threading.Event()
         self._outcome: Outcome | None = None
         self._failure: str | None = None
         self._reads.ship_scripts(self._session)

@@ -109,7 +109,9 @@ class Statements(LuaLoad):
 def kind_of(statement: list[Piece]) -> Literal["read", "write", "other"]:
     """How a statement is counted, by its first word."""
     word = str(statement[0]).lstrip("( \n\t").split(None, 1)[0].lower()
-    return "read" if word in _READING else "write" if word in _WRITING else "other"
+    if word in _READING:
+        return "read"
+    return "write" if word in _WRITING else "other"
 
 
 def as_lua(value: object) -> str:
@@ -166,15 +168,18 @@ def _statements(text: str, file: str) -> Iterator[_Statement]:
     """Statement after statement, without comments, each with the notes before it."""
     parts: list[str] = []
     notes: dict[str, str] = {}
-    line, first = 1, 1
+    line = 1
+    first = 1
     for token in _TOKEN.finditer(text):
-        kind, found = token.lastgroup, token[0]
+        kind = token.lastgroup
+        found = token[0]
         if kind == "comment":
             _note(found, notes, line, bool("".join(parts).strip()), file)
             parts.append(" ")
         elif kind == "end":
             yield from _made(parts, first, notes)
-            parts, notes = [], {}
+            parts = []
+            notes = {}
         else:
             if kind == "text" and found in "'\"`":
                 _refuse(file, line, f"the quote {found} is not closed")

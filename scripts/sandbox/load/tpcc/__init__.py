@@ -104,8 +104,14 @@ class Tpcc(LuaLoad):
         for name, (text, query) in CONDITIONS.items():
             answer = ask_writer(session, query, timeout_s=CHECK_LIMIT_S)
             broken = answer.rows(0)
-            where = "; ".join("/".join(map(str, row)) for row in broken[:5])
-            detail = f"{len(broken)} violations of: {text}; first {where}" if broken else text
-            verdict: Verdict = "unknown" if answer.error else "fail" if broken else "pass"
-            checks.append(CheckRecord(name=name, verdict=verdict, detail=answer.error or detail))
+            verdict: Verdict = "pass"
+            detail = text
+            if answer.error:
+                verdict = "unknown"
+                detail = answer.error
+            elif broken:
+                verdict = "fail"
+                where = "; ".join("/".join(map(str, row)) for row in broken[:5])
+                detail = f"{len(broken)} violations of: {text}; first {where}"
+            checks.append(CheckRecord(name=name, verdict=verdict, detail=detail))
         return checks

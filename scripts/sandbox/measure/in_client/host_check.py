@@ -16,7 +16,8 @@ _BATCH = 10_000
 
 def cpu_turns() -> int:
     """Iterations of an empty loop in half a second of wall-clock time."""
-    turns, end = 0, time.perf_counter() + CPU_SECONDS
+    turns = 0
+    end = time.perf_counter() + CPU_SECONDS
     while time.perf_counter() < end:
         for _ in range(_BATCH):
             pass

@@ -58,7 +58,8 @@ def _judged(name: str, evidence: Evidence) -> CheckRecord:
     try:
         verdict, detail = CHECKS.named(name)(evidence)
     except Exception as crash:  # noqa: BLE001  (a crashed check is no verdict, and no end of the run: Jepsen's rule)
-        verdict, detail = "unknown", f"the check crashed: {type(crash).__name__}: {crash}"
+        verdict = "unknown"
+        detail = f"the check crashed: {type(crash).__name__}: {crash}"
     return CheckRecord(name=name, verdict=verdict, detail=detail)
 
 

@@ -33,7 +33,9 @@ class Operator:
     """
 
     def __init__(self, run: TrialRun, clock: ClockOffset, say: Callable[[str], None]) -> None:
-        self._run, self._clock, self._say = run, clock, say
+        self._run = run
+        self._clock = clock
+        self._say = say
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._stop_limit_s = 0.0
@@ -41,7 +43,8 @@ class Operator:
 
     def begin(self, step: Step, nodes: Sequence[str]) -> Action:
         """Begins an action. Raises SandboxError (exit 2): unknown, or all servers are external."""
-        action, run = action_named(step.action or "", step.options), self._run
+        action = action_named(step.action or "", step.options)
+        run = self._run
         group = run.session.entry.group_index
         servers = [
             node
@@ -84,10 +87,12 @@ class Operator:
         try:
             times.outcome = action.perform(operation)
         except SandboxError as error:
-            times.outcome, times.refused = f"{error.what}: {error.known}", True
+            times.outcome = f"{error.what}: {error.known}"
+            times.refused = True
             times.undone = not isinstance(error, action.findings)
         except Exception as crash:  # noqa: BLE001  (an action that crashes was not done, and ends nothing else)
-            times.outcome, times.refused = f"it crashed: {type(crash).__name__}: {crash}", True
+            times.outcome = f"it crashed: {type(crash).__name__}: {crash}"
+            times.refused = True
             times.undone = True
         times.ended_us = self._clock.prober_us(time.monotonic_ns())
         self._say(f"{times.step.name}: {times.outcome}")
@@ -148,8 +153,10 @@ class Conductor:
     """Carries out a schedule, whose time 0 is when this is made."""
 
     def __init__(self, run: TrialRun, clock: ClockOffset) -> None:
-        self._run, self._clock = run, clock
-        self._prober, self._breaking = run.prober, run.breaking
+        self._run = run
+        self._clock = clock
+        self._prober = run.prober
+        self._breaking = run.breaking
         self._operator = Operator(run, clock, self._say)
         self._began_s = time.monotonic()
         self._due: list[tuple[float, int, Act]] = []
@@ -193,7 +200,9 @@ class Conductor:
         """In the order in which they are due; what prepares a step comes before what begins
         then.
         """
-        prepare, begin, before = list[Part](), list[Part](), None
+        prepare = list[Part]()
+        begin = list[Part]()
+        before = None
         for number, step in enumerate(steps):
             aim = Aim(str(number), step)
             prepare.append((step.at_s - PREPARE_S, partial(self._prepare, aim, before)))
@@ -246,7 +255,8 @@ class Conductor:
         """A member of a cluster is ready with writes in its queue: each is to have what any server
         had by then.
         """
-        run, session = self._run, self._run.session
+        run = self._run
+        session = self._run.session
         servers, _ = reachable(run.stack, followers(run.servers_of_group, session.writer.node))
         newest = newest_operation(session, servers)
         while behind := lacking(session, servers, newest):
@@ -301,7 +311,8 @@ class Conductor:
         """Where no write gets through just then, those that the same target meant last."""
         if step.target == SAME and before is not None:
             return before.nodes.result()
-        run, target = self._run, step.target
+        run = self._run
+        target = step.target
         try:
             via = (self._prober.writes_at if run.writers_at_start > 1 else None) or run.request.via
             roles = run.roles if before is None else None
@@ -335,7 +346,8 @@ class Conductor:
             self._moving |= {node.name for node in self._run.nodes if node.group_index == group}
 
     def _inject(self, aim: Aim, nodes: list[str]) -> None:
-        step, where = aim.step, ", ".join(nodes)
+        step = aim.step
+        where = ", ".join(nodes)
         if step.fault == BY_HAND:
             self._say(f"break {where} now")
             injection = Injection(time.monotonic_ns(), time.monotonic_ns())

@@ -209,7 +209,8 @@ def stream_outages(
         causes = [(began, math.inf if healed is None else healed) for began, _, healed in steps]
     found = {}
     for stream in WRITE_STREAMS:
-        acks, delta = log.acks(stream), log.delta_us(stream)
+        acks = log.acks(stream)
+        delta = log.delta_us(stream)
         if delta is not None:
             threshold = outage_threshold_us(acks, t0_us, delta)
             gaps = joined(outages(acks, t0_us, end_us, threshold), steps) if causes else []
@@ -279,7 +280,8 @@ def _longest_block_us(due: Any, failed: Any, delta_us: float) -> float:
     a run.
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], failed, [False]])))
-    first, last = edges[::2], edges[1::2] - 1
+    first = edges[::2]
+    last = edges[1::2] - 1
     return float((due[last] - due[first] + delta_us).max(initial=0))
 
 
@@ -296,7 +298,8 @@ def _outage_lengths(
         lengths[_RTO[stream]] = ((caused.end_us - t0_us) / 1000, caused.censored)
         if stream == "pooled":
             first = each.first or nothing
-            sizes, open_ = [gap.ms for gap in each.gaps], any(gap.censored for gap in each.gaps)
+            sizes = [gap.ms for gap in each.gaps]
+            open_ = any(gap.censored for gap in each.gaps)
             lengths["outage_first_ms"] = (first.ms, first.censored)
             lengths["outage_first_began_ms"] = ((first.begin_us - t0_us) / 1000, False)
             lengths["outage_longest_ms"] = (max(sizes, default=0.0), open_)
@@ -349,7 +352,8 @@ def _brownout(
 
 def _recovered_by_op(log: ProberLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, int]:
     """The write whose acknowledgement ended the first outage of each stream."""
-    writes, found = log.writes, {}
+    writes = log.writes
+    found = {}
     for stream, each in of_stream.items():
         own = (writes.stream == STREAMS.index(stream)) & (writes.outcome == ACKED)
         gap = each.caused
@@ -368,10 +372,12 @@ def _resolutions(
     it. Δ of pooled writes is at least the pace at which a pool opens connections, that of a
     brownout the second of its percentiles.
     """
-    observer, opening = _observer_us(log) / 1000, 1000 * float(log.request.get("opening_s", 0.0))
+    observer = _observer_us(log) / 1000
+    opening = 1000 * float(log.request.get("opening_s", 0.0))
     found = {_RTO[stream]: each.delta_us / 1000 + clock for stream, each in of_stream.items()}
     if "pooled" in of_stream:
-        delta, gaps = max(opening, of_stream["pooled"].delta_us / 1000), of_stream["pooled"].gaps
+        delta = max(opening, of_stream["pooled"].delta_us / 1000)
+        gaps = of_stream["pooled"].gaps
         found[_RTO["pooled"]] = delta + clock
         found |= {
             "outage_first_ms": delta,

@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -199,18 +199,14 @@ class Ledger:
             rows={node: rows.count for node, rows in self.present.items()},
             writer=self.writer,
             lost=_count(self.lost()),
-            lost_on_readers={
-                node: count for node in sorted(others) if (count := _count(self.lost_on(node)))
-            },
+            lost_on_readers=_counts_by_node(sorted(others), self.lost_on),
             phantom=_count(self.phantom()),
             duplicate=_count(self.duplicate()),
             recovered=_count(self.recovered()),
             unknown_absent=_count(self.unknown_absent()),
             unlisted=_count(self.unlisted()),
             divergent=_count(self.divergent()),
-            missing_on={
-                node: count for node in self.present if (count := _count(self.missing_on(node)))
-            },
+            missing_on=_counts_by_node(self.present, self.missing_on),
             split_brain=_count(split),
             stale={stream: stale_reads(self.log, stream, at_writer) for stream in READ_STREAMS},
             non_monotonic=backwards_reads(self.log),
@@ -257,7 +253,9 @@ def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whol
     """By its own rows, not the last writer's, which may be the old one; who took a write shows in
     any node's rows.
     """
-    writes, rows, (since, until) = ledger.log.writes, ledger.present.get(elected), period_us
+    writes = ledger.log.writes
+    rows = ledger.present.get(elected)
+    (since, until) = period_us
     if rows is None:
         return None
     late = writes.op[(writes.outcome == ACKED) & (writes.sent > since) & (writes.sent < until)]
@@ -335,6 +333,18 @@ def _not_on_all(sides: Sequence[Whole]) -> Whole:
     """Ops that are not in each of these sets."""
     ops, counts = np.unique(np.concatenate(sides), return_counts=True)
     return ops[counts < len(sides)]
+
+
+def _counts_by_node(
+    nodes: Iterable[str], ops_of: Callable[[str], Whole | None]
+) -> dict[str, OpCount]:
+    """The count of ops of each node that has any."""
+    found = {}
+    for node in nodes:
+        count = _count(ops_of(node))
+        if count:
+            found[node] = count
+    return found
 
 
 def _count(ops: Whole | None) -> OpCount | None:

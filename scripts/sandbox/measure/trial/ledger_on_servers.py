@@ -59,7 +59,8 @@ def reachable(
     """The servers with their addresses as hosts, since a vanished name is looked up for long; the
     others' states.
     """
-    there, gone = [], {}
+    there = []
+    gone = {}
     for server in servers:
         control = stack.control(server.name) if server.has_container else None
         address = control.address() if control else server.host
@@ -78,7 +79,8 @@ def end_abandoned(session: Session, servers: Sequence[StackNode]) -> int:
 
     A server that does not answer has none that could be ended.
     """
-    targets, end = targets_of(servers), time.monotonic() + _ABANDONED_LIMIT_S
+    targets = targets_of(servers)
+    end = time.monotonic() + _ABANDONED_LIMIT_S
     while (running := _running(session, targets)) and time.monotonic() < end:
         time.sleep(_PAUSE_S)
     for target in targets:

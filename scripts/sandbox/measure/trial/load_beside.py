@@ -39,7 +39,8 @@ class NicedStack:
     """
 
     def __init__(self, stack: RunningStack) -> None:
-        self._stack, self._guard = stack, threading.Lock()
+        self._stack = stack
+        self._guard = threading.Lock()
         self._stream: Stream | None = None
         self._ended = False
 
@@ -80,7 +81,8 @@ class TrialLoad:
 
     def __init__(self, run: TrialRun) -> None:
         """Measures what the stack reaches. Raises RunEndedError where the load fails already."""
-        self._run, self._stopped = run, threading.Event()
+        self._run = run
+        self._stopped = threading.Event()
         self._stack = NicedStack(run.stack)
         self._entry = run.session.entry
         group = run.servers_of_group

@@ -81,7 +81,9 @@ def elections(observations: Seen, t0_us: float) -> list[tuple[float, str]]:
     before = [names for t, names in changes if t <= t0_us][-1:]
     if not before or len(before[0]) != 1:
         return []
-    known, current, found = {*before[0]}, before[0][0], []
+    known = {*before[0]}
+    current = before[0][0]
+    found = []
     # Took up writing after the present writer did; one that never stopped is not elected.
     since = set[str]()
     for (_, earlier), (t, names) in itertools.pairwise(changes):
@@ -137,12 +139,15 @@ def _noticed(
     before = next(
         (answer for t, answer in reversed(seen) if t <= t0_us and not answer.get("error")), None
     )
-    if before is not None:
-        later = ((t, answer) for t, answer in seen if t > t0_us)
-        own = itertools.takewhile(
-            lambda each: each[0] < acted_us or "No" not in _io_threads(each[1]), later
-        )
-        yield from (t for t, answer in own if _misses(before, answer))
+    if before is None:
+        return
+    for t, answer in seen:
+        if t <= t0_us:
+            continue
+        if t >= acted_us and "No" in _io_threads(answer):
+            return
+        if _misses(before, answer):
+            yield t
 
 
 def _misses(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -143,13 +143,18 @@ class Prober:
         """``on_observed``: gets the first line of its log, and each line that names a server's
         state.
         """
-        self._stack, self._client, self._plan, self._on_observed = stack, client, plan, on_observed
+        self._stack = stack
+        self._client = client
+        self._plan = plan
+        self._on_observed = on_observed
         self._nodes: list[StackNode] = []
         self._addresses: dict[str, str] = {}
         self._following = threading.Lock()
         self._answers: dict[str, tuple[int, int]] = {}
         self._changed = threading.Condition()
-        self.acknowledged, self.started, self.ended = 0, False, False
+        self.acknowledged = 0
+        self.started = False
+        self.ended = False
         self.writes_at = plan.write[0][0] if len(plan.write) > 1 else None
         """The server to which a client that has a list of them sends its pooled writes now; None
         through a proxy.

@@ -199,10 +199,12 @@ def _chunks(lines: Iterator[str], terminated: bool) -> Iterator[tuple[int, list[
     """Lines from the second on, by the number of the first of them, without a last one that is cut
     off.
     """
-    number, held = 2, list(itertools.islice(lines, 1))
+    number = 2
+    held = list(itertools.islice(lines, 1))
     while chunk := list(itertools.islice(lines, _CHUNK)):
         yield number, held + chunk[:-1]
-        number, held = number + len(chunk), chunk[-1:]
+        number = number + len(chunk)
+        held = chunk[-1:]
     if held and (held[0].endswith("\n") or not terminated) and not _is_malformed(held[0]):
         yield number, held
 

@@ -52,7 +52,8 @@ def judge_trial(
     trial, and where an action was not done.
     """
     log = _log(run)
-    timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
+    timeline = run.timeline
+    t0_us = _t0_us(run.timeline, log)
     end_us = timeline.end_us or t0_us
     timeline.steps.sort(key=lambda each: each.began_us)
     figures = _figures(log, timeline, t0_us, end_us)
@@ -63,10 +64,8 @@ def judge_trial(
     )
     counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
     healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
-    metrics, lengths = (
-        _metrics(figures, counts, timeline, t0_us),
-        _latencies(log, t0_us, healed_us) | _join(timeline),
-    )
+    metrics = _metrics(figures, counts, timeline, t0_us)
+    lengths = _latencies(log, t0_us, healed_us) | _join(timeline)
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
     still_open = [name for name, (_, still_open) in lengths.items() if still_open]
     ended_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
@@ -250,10 +249,8 @@ def _join(timeline: Timeline) -> dict[str, Lasted]:
     joined = [each for step in timeline.steps for each in step.joined_s]
     if not joined:
         return {}
-    longest_s, still_open = (
-        max(took_s for took_s, _ in joined),
-        any(still_open for _, still_open in joined),
-    )
+    longest_s = max(took_s for took_s, _ in joined)
+    still_open = any(still_open for _, still_open in joined)
     return {"join_ms": (round(1000 * longest_s, 1), still_open)}
 
 
@@ -305,7 +302,8 @@ def _record(
     counts: LedgerCounts,
     window_us: tuple[float, float],
 ) -> TrialRecord:
-    timeline, (t0_us, end_us) = run.timeline, window_us
+    timeline = run.timeline
+    (t0_us, end_us) = window_us
     return TrialRecord(
         steps=[_step(each) for each in timeline.steps],
         t0_ms=round(t0_us / 1000, 3) if timeline.steps else None,

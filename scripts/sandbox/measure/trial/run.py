@@ -185,7 +185,8 @@ def prober_plan(
     # Of a cluster whose every member takes writes, the others are read while the first one is
     # written to.
     others = [node for node in direct[1:] if node.topology not in (None, "single")]
-    read, schema = own_port or _ports(readers or others) or write, schema_of(entry)
+    read = own_port or _ports(readers or others) or write
+    schema = schema_of(entry)
     ours = [node for node in servers if node.has_container]
     return ProberPlan(
         write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed

@@ -84,7 +84,8 @@ def read_profile(path: Path) -> FaultProfile:
         return FaultProfile.model_validate(file.data)
     except ValidationError as error:
         problem = _worst(error)
-        place, text = _place(problem), _text(problem)
+        place = _place(problem)
+        text = _text(problem)
         raise file.wrong(
             place, f"{'.'.join(map(str, place))}: {text}" if place else text
         ) from error

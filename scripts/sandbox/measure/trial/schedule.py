@@ -49,7 +49,12 @@ def length(seconds_: float) -> str:
     milliseconds.
     """
     ms = round(seconds_ * 1000)
-    unit = "m" if ms and ms % 60_000 == 0 else "s" if ms >= 1000 else "ms"
+    if ms < 1000:
+        unit = "ms"
+    elif ms % 60_000:
+        unit = "s"
+    else:
+        unit = "m"
     return f"{ms / _MS[unit]:.3f}".rstrip("0").rstrip(".") + unit
 
 
@@ -254,10 +259,13 @@ class RandomSteps(BaseModel):
 
     def drawn(self, seed: int) -> Schedule:
         """The schedule of a seed."""
-        draw, at_s, steps = random.Random(seed), 0.0, []  # noqa: S311  (a schedule, not a secret)
+        draw = random.Random(seed)  # noqa: S311  (a schedule, not a secret)
+        at_s = 0.0
+        steps = []
         for _ in range(self.count):
             at_s = round(at_s + round(draw.uniform(*self.every), 3), 3)
-            fault, target = draw.choice(self.faults), draw.choice(self.targets)
+            fault = draw.choice(self.faults)
+            target = draw.choice(self.targets)
             steps.append(
                 Step(
                     at_s=at_s,

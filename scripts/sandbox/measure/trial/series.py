@@ -252,7 +252,8 @@ def _counts(times: Real, edges: Real) -> list[int]:
 def _latency(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
     """From the due time, so that a stall counts against every slot that it delays."""
     due, served = log.slots("pooled")
-    latency, bounds = (served - due) / 1000, np.searchsorted(due, seconds)
+    latency = (served - due) / 1000
+    bounds = np.searchsorted(due, seconds)
     pieces = [latency[since:until] for since, until in itertools.pairwise(bounds)]
     return {
         name: [finite(nearest_rank(each, percent)) for each in pieces]
@@ -263,7 +264,8 @@ def _latency(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
 def _errors(log: ProberLog, seconds: Real) -> dict[str, list[int]]:
     """A write without an outcome counts when it was due."""
     writes, reads = log.writes, log.reads
-    bad_write, bad_read = writes.outcome != ACKED, ~reads.ok
+    bad_write = writes.outcome != ACKED
+    bad_read = ~reads.ok
     ended = np.where(np.isnan(writes.done), writes.due, writes.done)
     times = np.concatenate([ended[bad_write], reads.done[bad_read]])
     codes: Whole = np.concatenate([writes.code[bad_write], reads.code[bad_read]])
@@ -291,7 +293,8 @@ def _behind(log: ProberLog, node: str, looks: tuple[Real, float], seen: tuple[Re
     """The node's lag in µs at each look; NaN where it does not answer. ``looks``: when, and how
     long answers hold.
     """
-    (grid, held), (since, own) = looks, own_rows(log.observations[node])
+    (grid, held) = looks
+    (since, own) = own_rows(log.observations[node])
     at = np.searchsorted(since, grid, side="right") - 1
     lag: Real = np.where(
         at >= 0, behind(np.maximum(since[at], grid - held), own[at], *seen), np.nan

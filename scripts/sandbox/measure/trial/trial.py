@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.core.errors import ExitCode, SandboxError, states
-from sandbox.failure.actions.common.joining import final_state
+from sandbox.failure.actions.common.joining import final_states
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.guard import Guard
 from sandbox.load.common.workload import Event, Progress
@@ -92,8 +92,10 @@ def _breaking(stack: RunningStack) -> Breaking:
 
 def _prober(opening: Opening[TrialRequest]) -> Prober:
     """The prober by its plan; what it observes of the servers' states is shown as events."""
-    stack, session = opening.stack, opening.session
-    request, seed = opening.request, session.seed
+    stack = opening.stack
+    session = opening.session
+    request = opening.request
+    seed = session.seed
     plan = prober_plan(stack, session.entry, opening.nodes, opening.roles, request, seed)
     changes = ChangeLog(plan.observe, lambda text: session.on_event(Progress("state", text)))
     return Prober(stack, session.client, plan, changes.take)
@@ -106,7 +108,8 @@ def prepare_ledger(run: TrialRun) -> None:
     """
     _refuse_idle(run)
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
-    session, schema = run.session, schema_of(run.session.entry)
+    session = run.session
+    schema = schema_of(run.session.entry)
     make_ledger(session, schema)
     servers = followers(session.servers, session.writer.node)
     if behind := wait_for_readers(session, servers):
@@ -137,11 +140,7 @@ def _broken(run: TrialRun, servers: Sequence[StackNode]) -> dict[str, str]:
     with why.
     """
     names = {server.name for server in servers}
-    answers = run.stack.readiness()
-    late = {
-        name: answers[name].text for name in answers if name in names and not answers[name].ready
-    }
-    return {name: state for name, text in late.items() if (state := final_state(text))}
+    return final_states(names, run.stack.readiness())
 
 
 def start_prober(run: TrialRun) -> None:
@@ -234,13 +233,16 @@ def refusals() -> Iterator[None]:
 
 def read_ledgers(run: TrialRun) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
-    schema, roles = schema_of(run.session.entry), run.stack.roles()
+    schema = schema_of(run.session.entry)
+    roles = run.stack.roles()
     there, gone = reachable(run.stack, followers(run.servers_of_group, run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next(
         (each for each in there if roles.get(each.name) == "writer" or not each.has_container), None
     )
-    session, behind, idle = run.session, dict[str, str](), dict[str, str]()
+    session = run.session
+    behind = dict[str, str]()
+    idle = dict[str, str]()
     if writer is not None and writer.port is not None:
         entry = replace(session.writer, node=writer.name, host=writer.host, port=writer.port)
         session = replace(session, writer=entry)
@@ -293,7 +295,8 @@ def _heal_and_end(run: TrialRun) -> None:
     healed_us = clock.prober_us(time.monotonic_ns())
     for each in timeline.steps:
         if each.step.fault is not None and each.healed_us is None:
-            each.heal_began_us, each.healed_us = timeline.end_us, healed_us
+            each.heal_began_us = timeline.end_us
+            each.healed_us = healed_us
     run.prober.stop()
 
 

@@ -64,6 +64,13 @@ class ServerChange:
         return "  ".join(parts).rstrip()
 
 
+def _role_of(seen: Mapping[str, Any], channels: Sequence[Any]) -> str:
+    """The role of a server that has answered."""
+    if seen.get("read_only") == 0:
+        return "writer"
+    return "reader" if channels else _FOLLOWS_NOBODY
+
+
 class ServerChanges:
     """Keeps what is known of each server, and finds what a further observation changes."""
 
@@ -87,15 +94,12 @@ class ServerChanges:
         facts = ServerFacts(server.topology, server.members, error=seen.get("error", ""), log=log)
         if "error" not in seen:
             channels = seen.get("channels", ())
-            role = (
-                "writer"
-                if seen.get("read_only") == 0
-                else "reader"
-                if channels
-                else _FOLLOWS_NOBODY
-            )
             facts = replace(
-                facts, status=seen.get("status", {}), channels=channels, role=role, log=""
+                facts,
+                status=seen.get("status", {}),
+                channels=channels,
+                role=_role_of(seen, channels),
+                log="",
             )
         self._facts[node] = facts
         self._writable[node] = seen.get("read_only") == 0
@@ -191,7 +195,8 @@ class ChangeLog:
                 for each in servers
             ]
         )
-        self._say, self._guard = say, threading.Lock()
+        self._say = say
+        self._guard = threading.Lock()
         self._began_utc_s = 0.0
 
     def take(self, line: str) -> None:

@@ -75,6 +75,18 @@ def final_state(answer: str) -> str | None:
     return None
 
 
+def final_states(servers: Collection[str], answers: Mapping[str, ReadyAnswer]) -> dict[str, str]:
+    """By server that is not ready, what its answer means, if that is final."""
+    found = {}
+    for name, answer in answers.items():
+        if name not in servers or answer.ready:
+            continue
+        state = final_state(answer.text)
+        if state:
+            found[name] = state
+    return found
+
+
 @dataclass
 class JoinWatch:
     """Watches the servers of a group while one of them joins. ``clock``: monotonic, s."""
@@ -92,11 +104,7 @@ class JoinWatch:
         ``answers``: as now.
         """
         now_s = self.clock()
-        final = {
-            name: state
-            for name, answer in answers.items()
-            if name in self.servers and not answer.ready and (state := final_state(answer.text))
-        }
+        final = final_states(self.servers, answers)
         self._since_s = {name: self._since_s.get(name, now_s) for name in final}
         for name, state in final.items():
             if now_s - self._since_s[name] >= LASTS_S:
@@ -127,7 +135,8 @@ def writer_last(operation: Operation) -> list[StackNode]:
     """The servers of the group: readers first, then writers; at the end those that the action was
     aimed at.
     """
-    roles, aimed_at = operation.stack.roles(), operation.targets
+    roles = operation.stack.roles()
+    aimed_at = operation.targets
     return sorted(
         operation.servers,
         key=lambda node: (roles.get(node.name) == "writer", node.name in aimed_at),
@@ -199,7 +208,8 @@ class _Return:
 
     def is_over(self) -> bool:
         """Every node is asked, which costs the machine most, only once this one answers at all."""
-        name, stack = self.node.name, self.operation.stack
+        name = self.node.name
+        stack = self.operation.stack
         if state := stack.dead_nodes().get(name):
             self.failed = (
                 f"{name} ended instead of joining",

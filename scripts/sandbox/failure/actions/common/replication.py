@@ -44,7 +44,8 @@ class Replica:
     """One server of a group, asked and changed by its own client as root."""
 
     def __init__(self, operation: Operation, node: StackNode) -> None:
-        self.node, self.name = node, node.name
+        self.node = node
+        self.name = node.name
         self._operation = operation
         self._mariadb = node.family == "mariadb"
         self._version: str | None = None
@@ -157,11 +158,7 @@ class Replica:
         """
         self._set_semisync(source=False)
         if self._mariadb:
-            # One that was a source has no replication position: what it holds is in its binary log
-            # alone.
-            held = (
-                f"'{position}'" if position else "" if self.status().source else "@@gtid_binlog_pos"
-            )
+            held = self._gtid_to_start_at(position)
             start_at = f"SET GLOBAL gtid_slave_pos = {held}; " if held else ""
             self.run(
                 f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='{source.host}',"
@@ -192,6 +189,14 @@ class Replica:
             else f"SET GLOBAL super_read_only={state}; "
         )
         return f"{both}SET GLOBAL read_only={state}"
+
+    def _gtid_to_start_at(self, position: str) -> str:
+        """A value for gtid_slave_pos of MariaDB; empty where its own is right."""
+        if position:
+            return f"'{position}'"
+        # One that was a source has no replication position: what it holds is in its binary log
+        # alone.
+        return "" if self.status().source else "@@gtid_binlog_pos"
 
     def _set_semisync(self, source: bool) -> None:
         """The source waits for its replicas, a replica for nobody; nothing changes where neither

@@ -181,7 +181,8 @@ def limit_now(node: NodeControl, name: LimitName) -> dict[str, str]:
 def restore_limit(node: NodeControl, name: LimitName, before: Mapping[str, str]) -> None:
     """Sets the limit that `limit_now` had read, and leaves the other one as it is."""
     if node.state() != "gone":
-        now, text = node.limits(), before[name]
+        now = node.limits()
+        text = before[name]
         if name == "cpus":
             node.limit(replace(now, cpus=float(text) if text else None))
         else:

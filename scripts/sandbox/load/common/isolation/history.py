@@ -131,7 +131,9 @@ def cycles(given: Dependencies) -> dict[str, list[Cycle]]:
     edge that closes one; a component that holds a lesser kind is not searched for G2.
     """
     flow = given.ww | given.wr
-    writes, both, all_edges = _components(given.ww), _components(flow), _components(flow | given.rw)
+    writes = _components(given.ww)
+    both = _components(flow)
+    all_edges = _components(flow | given.rw)
     g0 = _closed_in(writes, given.ww, given.ww)
     g1c = _closed_in(both, given.wr - given.ww, flow)
     g_single = _single(given, flow, both, all_edges)
@@ -187,7 +189,8 @@ def _single(
     """One cycle for each read-write edge whose end leads back to its beginning by other edges
     alone.
     """
-    following, rank = _following(flow), _ranks(flow, both)
+    following = _following(flow)
+    rank = _ranks(flow, both)
     place = {node: rank[number] for node, number in both.items()}
     found = []
     for first, second in sorted(given.rw):
@@ -210,7 +213,8 @@ def _ranks(edges: Iterable[Edge], component: Mapping[int, int]) -> dict[int, int
         for first, second in edges
         if component[first] != component[second]
     }
-    following, waiting = _following(between), dict.fromkeys(oldest, 0)
+    following = _following(between)
+    waiting = dict.fromkeys(oldest, 0)
     for _, second in between:
         waiting[second] += 1
     ready = [(node, number) for number, node in oldest.items() if not waiting[number]]

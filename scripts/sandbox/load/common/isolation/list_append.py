@@ -126,7 +126,8 @@ def _by_txn(reads: Iterable[ListRead]) -> dict[int, dict[Key, Elements]]:
 
 
 def _reads_of(txn: Txn) -> list[ListRead]:
-    found, appended = [], set()
+    found = []
+    appended = set()
     for name, key, value in txn.ops:
         if name == "append":
             appended.add(key)
@@ -358,7 +359,9 @@ def dependencies(history: ListHistory) -> Dependencies:
         known = [writer[each] for each in elements if each in writer]
         ww |= {(first, second) for first, second in pairwise(known) if first != second}
     for read in history.reads:
-        order, count, own = history.order.get(read.key, ()), len(read.elements), read.txn.index
+        order = history.order.get(read.key, ())
+        count = len(read.elements)
+        own = read.txn.index
         if read.txn.final or not read.external or not history.is_version(read.key, read.elements):
             continue
         if count and read.elements[-1] in writer:

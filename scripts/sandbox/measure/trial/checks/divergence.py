@@ -49,6 +49,9 @@ def _writer_lacks(ledger: LedgerCounts) -> int:
 
 
 def _errant(evidence: Evidence) -> Mapping[str, str]:
-    sets = {node: gtid for node, gtid in evidence.transactions.items() if gtid}
-    held = sets.get(evidence.writer or "")
-    return {node: extra for node, own in sets.items() if held and (extra := beyond(own, held))}
+    """By node, the transactions that it has and the writer has not."""
+    held = evidence.transactions.get(evidence.writer or "")
+    if not held:
+        return {}
+    extra = {node: beyond(own, held) for node, own in evidence.transactions.items() if own}
+    return {node: transactions for node, transactions in extra.items() if transactions}

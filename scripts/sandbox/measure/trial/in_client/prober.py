@@ -80,7 +80,8 @@ class LineWriter:
     """
 
     def __init__(self, write: Callable[[bytes], None], gone: Callable[[], None]) -> None:
-        self._write, self._gone = write, gone
+        self._write = write
+        self._gone = gone
         self._lines: deque[str] = deque()
         self._closed = False
         self._urgent = threading.Event()
@@ -145,16 +146,15 @@ class Slots:
         ending: Ending,
     ) -> None:
         """``bounds_us``: when the first slot is due, and from when on none is."""
-        self.source, self.rate, self.bounds_us, self._shared, self._ending = (
-            source,
-            rate,
-            bounds_us,
-            shared,
-            ending,
-        )
+        self.source = source
+        self.rate = rate
+        self.bounds_us = bounds_us
+        self._shared = shared
+        self._ending = ending
         self.limit = max(1, math.ceil(rate * shared.timeout_s))
         self.in_flight = self.workers = 0
-        self._next, self._most = itertools.count(), self.limit + SPARE
+        self._next = itertools.count()
+        self._most = self.limit + SPARE
         self._wanted = threading.Semaphore(0)
         """Released when too few workers wait for a slot."""
 
@@ -239,11 +239,9 @@ def slots_of(
         "fresh": links.Route(write),
     }
     rates = {name: request["rates"].get(name, 0) for name in routes}
-    who, ops, made = (
-        links.account(request["user_file"], request["schema"]),
-        itertools.count(request["first_op"]),
-        [],
-    )
+    who = links.account(request["user_file"], request["schema"])
+    ops = itertools.count(request["first_op"])
+    made = []
     for place, name in enumerate(name for name in routes if rates[name] and routes[name].entries):
         follows = name == "writer" and rates["pooled"]
         link = streams.Connections(name, who, routes[name], addresses, shared, not follows)

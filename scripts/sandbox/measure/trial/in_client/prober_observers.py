@@ -146,7 +146,9 @@ class Observer:
         ledger: bool = True,
     ) -> None:
         """``ledger``: whether the ledger of a trial is there to be read."""
-        self._target, self._who, self._addresses = target, who, addresses
+        self._target = target
+        self._who = who
+        self._addresses = addresses
         self._statement = ""
         self._observed = OBSERVED.format(gtid=GTID[target["family"]]) if ledger else READ_ONLY
         self.facts: dict[str, Any] = {}

@@ -143,8 +143,12 @@ class Connections:
         shared: Shared,
         steers: bool,
     ) -> None:
-        self._name, self._who, self._route, self._addresses = name, who, route, addresses
-        self._shared, self._steers = shared, steers
+        self._name = name
+        self._who = who
+        self._route = route
+        self._addresses = addresses
+        self._shared = shared
+        self._steers = steers
         self._idle: dict[links.Entry, deque[tuple[int, links.Link]]] = {
             entry: deque() for entry in route.entries
         }
@@ -170,7 +174,8 @@ class Connections:
             link = self._get(attempt)
             answer = work(link)
         except Exception as error:  # noqa: BLE001  (whatever it was: a slot that was sent has an outcome)
-            answer, code = None, links.code_of(error)
+            answer = None
+            code = links.code_of(error)
         done_us = self._shared.clock()
         if link and code == links.NONE:
             self._put(self._route.entry(attempt.position), link)
@@ -196,7 +201,8 @@ class Connections:
                 )
             except Exception:
                 self._failed(attempt)
-                failed, attempt.position = attempt.position, self._route.after(attempt.position)
+                failed = attempt.position
+                attempt.position = self._route.after(attempt.position)
                 spent = (
                     attempt.connects == len(self._route.entries)
                     or time.monotonic() >= attempt.deadline_s
@@ -277,7 +283,8 @@ class Connections:
             self._shared.log("n", self._shared.clock(), text)
 
     def _drop(self, entry: links.Entry, before_us: float) -> None:
-        dropped, idle = [], self._idle[entry]
+        dropped = []
+        idle = self._idle[entry]
         with self._lock:
             while idle and idle[0][0] < before_us:
                 dropped.append(idle.popleft()[1])
@@ -333,7 +340,8 @@ class Reads(NamedTuple):
         return partial(self._send, due_us)
 
     def _send(self, due_us: int) -> None:
-        attempt, memory = self.shared.begin(), self.shared.memory
+        attempt = self.shared.begin()
+        memory = self.shared.memory
         asked = memory.asked(attempt.sent_us, self.draw)
         answer, code, done_us = self.connections.run(attempt, partial(self._read, asked, attempt))
         node, found = answer or (links.NONE, set(asked))

@@ -25,7 +25,8 @@ def main() -> None:
     """Argument: the request as JSON: observe, observe_interval_s, schema, root_file."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     request = json.loads(sys.argv[1])
-    ending, clock = prober.Ending(), prober.Clock()
+    ending = prober.Ending()
+    clock = prober.Clock()
     prober.begin(prober.end_on_term, ending)
     lines = prober.LineWriter(prober.write_out, ending.end_now)
     lines.line(json.dumps({"probe": 1, "began_utc_s": clock.began_utc_s}))
