@@ -92,18 +92,21 @@ class Change(BaseModel):
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        options = {**base.options, **self.options}
-        lists = {"add": [*base.add, *self.add], "set": [*base.set, *self.set]}
-        return base.model_copy(
-            update={**given, **lists, "options": options, **self._breaks_over(base)}
-        )
+        added = {
+            "add": [*base.add, *self.add],
+            "set": [*base.set, *self.set],
+            "options": {**base.options, **self.options},
+        }
+        return base.model_copy(update={**given, **added, **self._breaks_over(base)})
 
     def _breaks_over(self, base: "Change") -> dict[str, Any]:
         """The faults of both, each name with the target beside it; a target alone is of every name
         before and after.
         """
         if self.faults:
-            own = _aimed(self.faults, self.target) if self.target else self.faults
+            own = self.faults
+            if self.target:
+                own = _aimed(own, self.target)
             return {"faults": [*(base.faults or ()), *own], "target": base.target}
         if self.target and base.faults:
             return {"faults": _aimed_again(base.faults, self.target)}
@@ -116,26 +119,34 @@ class Change(BaseModel):
 
 
 STACK_FIELDS = (
-    *(
-        "expression",
-        "set",
-        "cpus",
-        "memory",
-        "cpuset",
-        "disk",
-        "external",
-        "image",
-        "apart",
-        "isolation",
-        "init",
-    ),
+    "expression",
+    "set",
+    "cpus",
+    "memory",
+    "cpuset",
+    "disk",
+    "external",
+    "image",
+    "apart",
+    "isolation",
+    "init",
 )
 """Changes that need another stack."""
 DEFAULT_WORKLOAD = "oltp_read_write"
 """The workload of a cell that names none."""
 LOAD_FIELDS = (
-    *("via", "workload", "options", "threads", "rate", "rows", "tables", "dist"),
-    *("faults", "target", "load", "transaction"),
+    "via",
+    "workload",
+    "options",
+    "threads",
+    "rate",
+    "rows",
+    "tables",
+    "dist",
+    "faults",
+    "target",
+    "load",
+    "transaction",
 )
 """Changes from one run to the next on the same stack."""
 
@@ -150,15 +161,17 @@ class Cell:
     @cached_property
     def name(self) -> str:
         """``rewriter-on.threads-16``, valid as a folder name."""
-        return ".".join(_slug(f"{factor}-{level}") for factor, level in self.levels.items())
+        return ".".join(slug(f"{factor}-{level}") for factor, level in self.levels.items())
 
     @cached_property
     def stack_key(self) -> tuple[object, ...]:
         """Cells with the same key can run on one stack, one after the other; one with a fault runs
         on its own.
         """
-        own = (self.name,) if self.change.faults else ()
-        return (*(str(getattr(self.change, name)) for name in STACK_FIELDS), *own)
+        key = [str(getattr(self.change, name)) for name in STACK_FIELDS]
+        if self.change.faults:
+            key.append(self.name)
+        return tuple(key)
 
     @cached_property
     def load_key(self) -> tuple[object, ...]:
@@ -169,8 +182,10 @@ class Cell:
     def plan_request(self) -> PlanRequest:
         """The plan request for the stack of the cell."""
         change = self.change
-        sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
-        init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
+        init = None
+        if change.init:
+            sha256 = hashlib.sha256(change.init.encode()).hexdigest()
+            init = UserFile(f"{self.name}.sql", change.init, sha256)
         limits = change.model_dump(
             include={"cpus", "memory", "cpuset", "disk", "external", "image"}
         )
@@ -179,8 +194,10 @@ class Cell:
     @property
     def assignments(self) -> tuple[str, ...]:
         """Server variables of the cell, as SET= takes them."""
-        isolation = self.change.isolation
-        return (*self.change.set, *([f"transaction_isolation={isolation}"] if isolation else []))
+        assigned = list(self.change.set)
+        if self.change.isolation:
+            assigned.append(f"transaction_isolation={self.change.isolation}")
+        return tuple(assigned)
 
 
 def _aimed(faults: Faults, target: str) -> Faults:
@@ -196,5 +213,6 @@ def _aimed_again(faults: Faults, target: str) -> Faults:
     ]
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """A text as part of a folder's name: its letters and digits, with dashes between."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")

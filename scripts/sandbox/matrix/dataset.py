@@ -83,12 +83,8 @@ def data_key(stack: str, loads: Sequence[RunRequest]) -> str:
     """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its
     hash).
     """
-    identity = [
-        stack,
-        _MADE,
-        ROWS_SEED,
-        *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(loads)),
-    ]
+    data = sorted(f"{need.prefix}/{need.key}" for need in needs_kept(loads))
+    identity = [stack, _MADE, ROWS_SEED, *data]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
@@ -137,8 +133,9 @@ class DatasetMaker:
         """Whether all datasets are here now; if one cannot be made, every stack has to make its own
         data.
         """
+        by_key = {each.key: each for each in datasets}
         try:
-            for dataset in {each.key: each for each in datasets}.values():
+            for dataset in by_key.values():
                 self._ensure(dataset)
         except MachineError as error:
             self.note(f"every stack makes its own data: {error.what} ({error.known})")
@@ -148,25 +145,21 @@ class DatasetMaker:
     def _ensure(self, dataset: Dataset) -> None:
         wait = "another matrix is making the same data; waiting for it"
         with locked(f"snapshot-{dataset.key}", lambda: self.note(wait)):
-            if not dataset.is_here(self.docker):
-                self.note(
-                    f"data on {dataset.plan.profile}: made once, kept, restored for every stack"
-                )
-                self._down()  # left by a killed matrix
-                try:
-                    self._make(dataset)
-                finally:
-                    self._down()
+            if dataset.is_here(self.docker):
+                return
+            self.note(f"data on {dataset.plan.profile}: made once, kept, restored for every stack")
+            self._down()  # left by a killed matrix
+            try:
+                self._make(dataset)
+            finally:
+                self._down()
 
     def _make(self, dataset: Dataset) -> None:
         options = first_start(self.name, planned_base_directories(dataset.plan))
         with self.progress() as progress:
             started = up(dataset.plan, options, progress, self.docker)
-        prepare_data(
-            started.stack,
-            [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads],
-            self.on_event,
-        )
+        loads = [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads]
+        prepare_data(started.stack, loads, self.on_event)
         take_stopped(started.stack, Wish(dataset.key, started.uuid, fresh=False))
 
     def _down(self) -> None:

@@ -1,14 +1,14 @@
 """A matrix file: factors, their levels, what is compared with what. Data alone: nothing runs."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from sandbox.judge.verdict import MOST_BLOCKS
-from sandbox.matrix.cell import Cell, Change, _slug
+from sandbox.matrix.cell import Cell, Change, slug
 from sandbox.measure.run_checks import (
     Condition,
     LevelsByFactor,
@@ -91,75 +91,87 @@ class Matrix(BaseModel):
     @field_validator("factors", mode="before")
     @classmethod
     def _factors(cls, given: Any) -> Any:
+        """Factors by name, each with its levels by name, whichever form the file has."""
         if not isinstance(given, Mapping):
             return given
-        return {
-            level_name(name): _levels(level_name(name), levels) for name, levels in given.items()
-        }
+        factors = {}
+        for name, levels in given.items():
+            factor = level_name(name)
+            factors[factor] = _levels(factor, levels)
+        return factors
 
     @model_validator(mode="before")
     @classmethod
     def _baseline(cls, given: Any) -> Any:
-        chosen = levels_by_factor(given.get("baseline")) if isinstance(given, Mapping) else None
-        if not isinstance(chosen, dict) or not all(chosen.values()):
+        """The first level of each list as the baseline, the others beside it."""
+        if not isinstance(given, Mapping):
             return given
+        chosen = levels_by_factor(given.get("baseline"))
+        if not isinstance(chosen, dict) or not all(chosen.values()):
+            return given  # the fields' own checks say what is wrong
         others = {factor: levels[1:] for factor, levels in chosen.items() if len(levels) > 1}
         first = {factor: levels[0] for factor, levels in chosen.items()}
         return {"baseline_else": others, **given, "baseline": first}
 
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
-        baselines = {
-            name: [level, *self.baseline_else.get(name, [])]
-            for name, level in self.baseline.items()
-        }
-        self._known(baselines, "baseline")
-        for position, rule in enumerate(self.exclude):
-            self._known(rule, "exclude", position)
-        for position, condition in enumerate(self.conditions):
-            self._known(condition.where, "conditions", position, "where")
-        self._expects_once()
-        for name in self.factors:
-            if not self.factors[name]:
+        self._refuse_unknown_levels()
+        self._refuse_double_expectations()
+        for name, levels in self.factors.items():
+            if not levels:
                 raise MisplacedError(f"factor {name} has no level", "factors", name)
-            self._distinct(name)
-        size = reduce(lambda product, levels: product * len(levels), self.factors.values(), 1)
+            self._refuse_shared_folders(name)
+        size = math.prod(len(levels) for levels in self.factors.values())
         if size > LARGEST_MATRIX:
             raise ValueError(f"{size} cells; the largest matrix has {LARGEST_MATRIX}")
-        if not all(cell.change.profile for cell in self.all_cells()):
+        changes = [cell.change for cell in self.all_cells()]
+        if not all(change.profile for change in changes):
             raise ValueError(
                 "some cell has no profile: give one under common, or in every level of a factor"
             )
-        if self.depth != "restart" and any(cell.change.faults for cell in self.all_cells()):
+        if self.depth != "restart" and any(change.faults for change in changes):
             raise MisplacedError(
                 "a matrix with faults has depth: restart, since each trial needs a fresh stack",
                 "depth",
             )
         return self
 
-    def _expects_once(self) -> None:
-        """Each expectation is of some cell, and no cell has two of one metric."""
+    def _refuse_unknown_levels(self) -> None:
+        """Raises MisplacedError for a factor or a level that the matrix does not have."""
+        for factor, level in self.baseline.items():
+            levels = [level, *self.baseline_else.get(factor, [])]
+            self._known({factor: levels}, "baseline")
+        for position, rule in enumerate(self.exclude):
+            self._known(rule, "exclude", position)
+        for position, condition in enumerate(self.conditions):
+            self._known(condition.where, "conditions", position, "where")
+        for position, expected in enumerate(self.expected):
+            self._known(expected.where, "expected", position, "where")
+
+    def _refuse_double_expectations(self) -> None:
+        """Raises MisplacedError for an expectation of no cell, and for two of one metric of a
+        cell.
+        """
         seen: set[tuple[str, str]] = set()
         for position, each in enumerate(self.expected):
-            self._known(each.where, "expected", position, "where")
-            cells = {
-                (cell.name, each.metric) for cell in self.all_cells() if each.holds_for(cell.levels)
-            }
-            if not cells:
+            names = [cell.name for cell in self.all_cells() if each.holds_for(cell.levels)]
+            if not names:
                 raise MisplacedError("no cell has these levels", "expected", position, "where")
-            if twice := sorted(cells & seen):
-                raise MisplacedError(
-                    f"{twice[0][0]} has two expectations of {each.metric}", "expected", position
-                )
-            seen |= cells
+            for name in sorted(names):
+                if (name, each.metric) in seen:
+                    raise MisplacedError(
+                        f"{name} has two expectations of {each.metric}", "expected", position
+                    )
+            seen.update((name, each.metric) for name in names)
 
-    def _distinct(self, factor: str) -> None:
-        """Cells with the same name would share a folder; on some file systems ``A`` and ``a`` are
-        the same name too.
+    def _refuse_shared_folders(self, factor: str) -> None:
+        """Raises MisplacedError for cells of the same name, which would share a folder.
+
+        On some file systems ``A`` and ``a`` are the same name, too.
         """
         folders: dict[str, str] = {}
         for level in self.factors[factor]:
-            other = folders.setdefault(_slug(f"{factor}-{level}").lower(), level)
+            other = folders.setdefault(slug(f"{factor}-{level}").lower(), level)
             if other != level:
                 raise MisplacedError(
                     f"{factor}: the levels '{other}' and '{level}' would share a folder, which is"
@@ -188,17 +200,22 @@ class Matrix(BaseModel):
         """Every combination of levels that no exclusion rules out, in the order of the file."""
         for combination in itertools.product(*self.factors.values()):
             chosen = dict(zip(self.factors, combination, strict=True))
-            if not any(
-                all(chosen[factor] in levels for factor, levels in rule.items())
-                for rule in self.exclude
-            ):
-                changes = (self.factors[factor][level] for factor, level in chosen.items())
-                yield Cell(
-                    chosen,
-                    reduce(
-                        lambda base, change: change.over(base), changes, self.common.over(Change())
-                    ),
-                )
+            if not self._is_excluded(chosen):
+                yield self._cell(chosen)
+
+    def _is_excluded(self, chosen: Mapping[str, str]) -> bool:
+        """Whether a rule under ``exclude`` rules a combination of levels out."""
+        for rule in self.exclude:
+            if all(chosen[factor] in levels for factor, levels in rule.items()):
+                return True
+        return False
+
+    def _cell(self, chosen: dict[str, str]) -> "Cell":
+        """The cell of a combination: each level's change over those of the factors before it."""
+        change = self.common.over(Change())
+        for factor, level in chosen.items():
+            change = self.factors[factor][level].over(change)
+        return Cell(chosen, change)
 
     def conditions_of(self, cell: "Cell") -> tuple[Condition, ...]:
         """The conditions that the runs of a cell must meet."""
@@ -209,15 +226,14 @@ class Matrix(BaseModel):
         else the first.
         """
         able = [cell for cell in self.all_cells() if runnable(cell)]
-        levels = {factor: {cell.levels[factor] for cell in able} for factor in self.baseline_else}
-        chosen = {
-            factor: next((each for each in others if each in levels[factor]), self.baseline[factor])
-            for factor, others in self.baseline_else.items()
-            if self.baseline[factor] not in levels[factor]
-        }
-        return self.model_copy(
-            update={"baseline": {**self.baseline, **chosen}, "baseline_else": {}}
-        )
+        baseline = dict(self.baseline)
+        for factor, others in self.baseline_else.items():
+            runnable_levels = {cell.levels[factor] for cell in able}
+            for level in [self.baseline[factor], *others]:
+                if level in runnable_levels:
+                    baseline[factor] = level
+                    break
+        return self.model_copy(update={"baseline": baseline, "baseline_else": {}})
 
     def baseline_of(self, cell: "Cell") -> dict[str, str]:
         """Levels of the cell that this one is compared with: the baseline's, and its own for every
@@ -227,20 +243,20 @@ class Matrix(BaseModel):
 
 
 def _levels(factor: str, given: Any) -> Any:
-    """Levels as a mapping; the short form is a list of values of the key that the factor is named
-    after.
+    """Levels as a mapping from name to change, and all else as it is.
+
+    The short form is a list of values of the key that the factor is named after.
     """
-    names = [level_name(value) for value in given] if isinstance(given, list | Mapping) else []
+    if not isinstance(given, list | Mapping):
+        return given
+    names = [level_name(value) for value in given]
     for name in names:
         if names.count(name) > 1:
-            raise MisplacedError(
-                f"factor {factor} has the level '{name}' twice", "factors", factor, name
-            )
-    if isinstance(given, list):
-        option = factor.removeprefix(OPTION_FACTOR)
-        if option != factor:
-            return {level_name(value): {"options": {option: value}} for value in given}
-        return {level_name(value): {factor: value} for value in given}
+            text = f"factor {factor} has the level '{name}' twice"
+            raise MisplacedError(text, "factors", factor, name)
     if isinstance(given, Mapping):
         return {level_name(name): change or {} for name, change in given.items()}
-    return given
+    option = factor.removeprefix(OPTION_FACTOR)
+    if option != factor:
+        return {level_name(value): {"options": {option: value}} for value in given}
+    return {level_name(value): {factor: value} for value in given}

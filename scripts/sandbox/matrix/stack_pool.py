@@ -3,7 +3,7 @@ end.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -88,7 +88,8 @@ class StackPool:
         """Removes every stack that may be on the engine, all at once."""
         names = list(self._on_engine)
         with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
-            list(pool.map(self.discard, names))
+            for _ in pool.map(self.discard, names):
+                pass  # raises what a removal raised
 
 
 @dataclass
@@ -105,34 +106,39 @@ class StackStarter:
     _restored: set[str] = field(default_factory=set)
     _bases: Mapping[str, Mapping[str, Plan]] = field(default_factory=dict)
 
-    def begin_alike(self, stacks: Iterable[StackSpec], maker: DatasetMaker) -> None:
+    def begin_alike(self, stacks: Sequence[StackSpec], maker: DatasetMaker) -> None:
         """Makes the data that they start from. ``stacks``: all that can run here."""
-        wanted = [stack for stack in stacks if stack.plan]
+        plans = {stack.name: stack.plan for stack in stacks if stack.plan}
+        wanted = [stack for stack in stacks if stack.name in plans]
         datasets = {stack.name: stack.dataset for stack in wanted if stack.dataset}
         if maker.make_all(datasets.values()):
             self._restored = set(datasets)
         if not self._restored:
-            bases = {
-                stack.name: planned_base_directories(stack.plan) for stack in wanted if stack.plan
-            }
-            # If this machine lacks any of them, every stack starts from scratch, so that all start
-            # alike.
-            self._bases = (
-                bases
-                if all(usable_base_directories(self.docker, each) for each in bases.values())
-                else {}
-            )
-        if alone := sorted({stack.request.profile for stack in wanted if not stack.dataset}):
+            self._bases = self._usable_bases(plans)
+        alone = sorted({stack.request.profile for stack in wanted if not stack.dataset})
+        if alone:
             maker.note(
                 f"cannot be restored, so started from scratch with its own data: {', '.join(alone)}"
             )
 
+    def _usable_bases(self, plans: Mapping[str, Plan]) -> Mapping[str, Mapping[str, Plan]]:
+        """The base data directories of each stack; none if this machine lacks any of them: then
+        every stack starts from scratch, so that all start alike.
+        """
+        bases = {name: planned_base_directories(plan) for name, plan in plans.items()}
+        for of_stack in bases.values():
+            if not usable_base_directories(self.docker, of_stack):
+                return {}
+        return bases
+
     def up(self, name: str, stack: StackSpec) -> RunningStack:
         """A stack, ready."""
-        key = stack.dataset.key if stack.dataset and stack.name in self._restored else None
-        options = UpOptions(name, restore=key is not None, snapshot_key=key)
         if stack.name in self._bases:
             options = first_start(name, self._bases[stack.name])
+        elif stack.dataset and stack.name in self._restored:
+            options = UpOptions(name, restore=True, snapshot_key=stack.dataset.key)
+        else:
+            options = UpOptions(name, restore=False, snapshot_key=None)
         assert stack.plan  # noqa: S101  (a stack that cannot be planned has no run)
         with self.progress() as progress:
             return up(stack.plan, options, progress, self.docker).stack
@@ -153,9 +159,11 @@ def is_broken(record: Record) -> bool:
 def dead_soon(stack: RunningStack) -> Mapping[str, str]:
     """The dead nodes; the engine notices a death a moment after the server stops answering."""
     end = time.monotonic() + _DEATH_S
-    while not (dead := stack.dead_nodes()) and time.monotonic() < end:
+    while True:
+        dead = stack.dead_nodes()
+        if dead or time.monotonic() >= end:
+            return dead
         time.sleep(0.1)
-    return dead
 
 
 def death_message(dead: Mapping[str, str]) -> str:

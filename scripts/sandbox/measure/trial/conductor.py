@@ -15,88 +15,16 @@ from functools import partial
 from operator import itemgetter
 
 from sandbox.core.errors import MachineError, SandboxError
-from sandbox.failure.action import Action, Operation, action_named
 from sandbox.failure.fault import FaultRequest, Injection
 from sandbox.failure.targets import chosen_nodes
 from sandbox.load.common.workload import Progress
 from sandbox.measure.run import RunEndedError, idle_servers
+from sandbox.measure.trial.actions_beside import Operator
 from sandbox.measure.trial.ledger_on_servers import lacking, newest_operation, reachable
 from sandbox.measure.trial.prober import ClockOffset
 from sandbox.measure.trial.run import StepTimes, TrialRun
 from sandbox.measure.trial.schedule import SAME, Step
 from sandbox.stack.protocol import followers
-
-
-class Operator:
-    """Carries out actions on the servers of the run's group; what became of each stands in the
-    run's timeline.
-    """
-
-    def __init__(self, run: TrialRun, clock: ClockOffset, say: Callable[[str], None]) -> None:
-        self._run = run
-        self._clock = clock
-        self._say = say
-        self._ended = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._stop_limit_s = 0.0
-        """The longest of its actions'."""
-
-    def begin(self, step: Step, nodes: Sequence[str]) -> Action:
-        """Begins an action. Raises SandboxError (exit 2): unknown, or all servers are external."""
-        action = action_named(step.action or "", step.options)
-        run = self._run
-        group = run.session.entry.group_index
-        servers = [
-            node
-            for node in run.nodes
-            if node.is_server and node.has_container and node.group_index == group
-        ]
-        if not servers:
-            known = "its group has no server with a container here"
-            raise SandboxError(
-                f"the action {step.name} cannot be done", known, "try: make trial FAULT=by-hand"
-            )
-        began_us = self._clock.prober_us(time.monotonic_ns())
-        times = StepTimes(step, list(nodes), began_us, began_us)
-        operation = Operation(
-            run.stack, run.session.client, servers, nodes, self._ended, times.joined_s
-        )
-        run.timeline.steps.append(times)
-        thread = threading.Thread(
-            target=self._perform, args=(action, operation, times), name=step.name, daemon=True
-        )
-        self._threads.append(thread)
-        self._stop_limit_s = max(self._stop_limit_s, action.stop_limit_s)
-        self._say(f"{step.name} begins")
-        thread.start()
-        return action
-
-    def join(self) -> None:
-        """Returns when every action has ended."""
-        for thread in self._threads:
-            thread.join()
-
-    def close(self) -> None:
-        """Gives up what is under way. Harmless when repeated."""
-        self._ended.set()
-        end = time.monotonic() + self._stop_limit_s
-        for thread in self._threads:
-            thread.join(max(0.0, end - time.monotonic()))
-
-    def _perform(self, action: Action, operation: Operation, times: StepTimes) -> None:
-        try:
-            times.outcome = action.perform(operation)
-        except SandboxError as error:
-            times.outcome = f"{error.what}: {error.known}"
-            times.refused = True
-            times.undone = not isinstance(error, action.findings)
-        except Exception as crash:  # noqa: BLE001  (an action that crashes was not done, and ends nothing else)
-            times.outcome = f"it crashed: {type(crash).__name__}: {crash}"
-            times.refused = True
-            times.undone = True
-        times.ended_us = self._clock.prober_us(time.monotonic_ns())
-        self._say(f"{times.step.name}: {times.outcome}")
-
 
 PREPARE_S = 1.0
 """How long before a step its nodes are chosen and its fault prepared; the first one's was prepared
@@ -135,6 +63,15 @@ class Aim:
     step: Step
     nodes: Future[list[str]] = field(default_factory=Future)
 
+    @property
+    def needs_guard(self) -> bool:
+        """Whether the guard injects it: an action is the operator's, and by-hand is somebody's."""
+        return self.step.fault not in (None, BY_HAND)
+
+    def on(self, nodes: Sequence[str]) -> FaultRequest:
+        """Its fault on these nodes, as the guard takes it."""
+        return FaultRequest(self.step.name, self.step.options, nodes)
+
 
 def prepare_first(run: TrialRun, steps: Sequence[Step]) -> None:
     """The first step's fault, prepared before the prober's first slot, which its helpers' start
@@ -143,10 +80,16 @@ def prepare_first(run: TrialRun, steps: Sequence[Step]) -> None:
     A second before the step it is prepared anew, where it is to hit other nodes by then. Raises as
     `carry_out`.
     """
-    if (step := steps[0]).fault not in (None, BY_HAND):
-        nodes = chosen_nodes(run.stack, step.target, run.request.via, run.session.seed, run.roles)
-        # Its key in `_parts`.
-        run.breaking.prepare("0", FaultRequest(step.name, step.options, nodes))
+    first = Aim(_key(0), steps[0])
+    if first.needs_guard:
+        target = first.step.target
+        nodes = chosen_nodes(run.stack, target, run.request.via, run.session.seed, run.roles)
+        run.breaking.prepare(first.key, first.on(nodes))
+
+
+def _key(number: int) -> str:
+    """How the guard knows the step of a number."""
+    return str(number)
 
 
 class Conductor:
@@ -204,7 +147,7 @@ class Conductor:
         begin = list[Part]()
         before = None
         for number, step in enumerate(steps):
-            aim = Aim(str(number), step)
+            aim = Aim(_key(number), step)
             prepare.append((step.at_s - PREPARE_S, partial(self._prepare, aim, before)))
             begin.append((step.at_s, partial(self._begin, aim)))
             before = aim
@@ -231,16 +174,19 @@ class Conductor:
         except MachineError as error:
             self._say(f"{error.what}: {error.known}")
         else:
-            refused = any(each.refused for each in self._run.timeline.steps)
-            # Something else than an action may have an idle server follow again.
-            is_taken_back = not refused and any(node.rejoins for node in self._run.nodes)
-            managed_s = min(limit_s, MANAGED_S if is_taken_back else 0.0)
-            if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(
-                until_s
-            ):
+            idle_until_s = self._now_s()
+            if self._is_taken_back:
+                idle_until_s += min(limit_s, MANAGED_S)
+            if self._nobody_is_idle(idle_until_s) and self._all_have_caught_up(until_s):
                 self._run.timeline.whole_us = self._prober_us_now()
         self._run.timeline.watched_us = self._prober_us_now()
         self._look_for_addresses()
+
+    @property
+    def _is_taken_back(self) -> bool:
+        """Whether something else than an action may have an idle server follow again."""
+        refused = any(each.refused for each in self._run.timeline.steps)
+        return not refused and any(node.rejoins for node in self._run.nodes)
 
     def _nobody_is_idle(self, until_s: float) -> bool:
         """A server that neither writes nor follows is as ready as it can be, and no redundancy."""
@@ -256,7 +202,7 @@ class Conductor:
         had by then.
         """
         run = self._run
-        session = self._run.session
+        session = run.session
         servers, _ = reachable(run.stack, followers(run.servers_of_group, session.writer.node))
         newest = newest_operation(session, servers)
         while behind := lacking(session, servers, newest):
@@ -294,11 +240,9 @@ class Conductor:
         def work() -> None:
             try:
                 nodes = self._nodes(aim.step, before)
-                if aim.step.fault not in (None, BY_HAND):
+                if aim.needs_guard:
                     with self._asking:
-                        self._breaking.prepare(
-                            aim.key, FaultRequest(aim.step.name, aim.step.options, nodes)
-                        )
+                        self._breaking.prepare(aim.key, aim.on(nodes))
             except Exception as error:  # noqa: BLE001  (it is raised where the step begins)
                 aim.nodes.set_exception(error)
             else:
@@ -312,16 +256,17 @@ class Conductor:
         if step.target == SAME and before is not None:
             return before.nodes.result()
         run = self._run
-        target = step.target
+        via = run.request.via
+        if run.writers_at_start > 1:  # the writer is where the prober writes now
+            via = self._prober.writes_at or via
+        roles = run.roles if before is None else None
         try:
-            via = (self._prober.writes_at if run.writers_at_start > 1 else None) or run.request.via
-            roles = run.roles if before is None else None
-            found = chosen_nodes(run.stack, target, via, run.session.seed, roles)
+            found = chosen_nodes(run.stack, step.target, via, run.session.seed, roles)
         except MachineError:
-            if target not in self._known:
+            if step.target not in self._known:
                 raise
-            return self._known[target]
-        self._known[target] = found
+            return self._known[step.target]
+        self._known[step.target] = found
         return found
 
     def _begin(self, aim: Aim) -> None:
@@ -341,7 +286,8 @@ class Conductor:
 
     def _act(self, step: Step, nodes: list[str]) -> None:
         self._shift_s = self._now_s() - step.at_s
-        if self._operator.begin(step, nodes).starts_servers:
+        action = self._operator.begin(step, nodes)
+        if action.starts_servers:
             group = self._run.session.entry.group_index
             self._moving |= {node.name for node in self._run.nodes if node.group_index == group}
 
@@ -358,9 +304,8 @@ class Conductor:
             text = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
             raise RunEndedError("infra_error", f"{step.name} is not in effect: {text}")
         self._shift_s = injection.began_ns / 1e9 - self._began_s - step.at_s
-        began_us, ended_us = (
-            self._clock.prober_us(ns) for ns in (injection.began_ns, injection.ended_ns)
-        )
+        began_us = self._clock.prober_us(injection.began_ns)
+        ended_us = self._clock.prober_us(injection.ended_ns)
         times = StepTimes(step, nodes, began_us, ended_us)
         self._run.timeline.steps.append(times)
         self._say(f"{step.name} on {where}")
@@ -373,15 +318,16 @@ class Conductor:
         """Heals once writes have been acknowledged in each of the last seconds, or when that takes
         too long.
         """
-        times.gave_up = good < BACK_S and self._now_s() - injected_s > BACK_LIMIT_S
-        if good >= BACK_S or times.gave_up:
+        is_back = good >= BACK_S
+        times.gave_up = not is_back and self._now_s() - injected_s > BACK_LIMIT_S
+        if is_back or times.gave_up:
             self._heal(aim, times)
             return
         now = self._prober.acknowledged
 
         def again() -> None:
-            later = self._prober.acknowledged
-            self._look(aim, times, injected_s, good + 1 if later > now else 0)
+            goes_on = self._prober.acknowledged > now
+            self._look(aim, times, injected_s, good + 1 if goes_on else 0)
 
         self._at(self._now_s() + 1, again)
 

@@ -26,7 +26,7 @@ from sandbox.measure.trial.series import (
 )
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Metrics, Record
-from sandbox.record.trial import Figures, LedgerCounts, TrialRecord, TrialStep, WritersSeen
+from sandbox.record.trial import Figures, LedgerCounts, OpCount, TrialRecord, TrialStep, WritersSeen
 
 _TOO_MANY = "1040"
 """A server's error for one connection more than max_connections."""
@@ -53,29 +53,26 @@ def judge_trial(
     """
     log = _log(run)
     timeline = run.timeline
-    t0_us = _t0_us(run.timeline, log)
-    end_us = timeline.end_us or t0_us
     timeline.steps.sort(key=lambda each: each.began_us)
-    figures = _figures(log, timeline, t0_us, end_us)
-    ledger = Ledger(
-        log,
-        {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None},
-        writer,
-    )
-    counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
+    t0_us = _t0_us(timeline, log)
+    end_us = timeline.end_us or t0_us
     healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
-    metrics = _metrics(figures, counts, timeline, t0_us)
+    figures = _figures(log, timeline, t0_us, end_us)
+    rows = {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}
+    ledger = Ledger(log, rows, writer)
+    counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
     lengths = _latencies(log, t0_us, healed_us) | _join(timeline)
-    known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
-    still_open = [name for name, (_, still_open) in lengths.items() if still_open]
-    ended_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
-    changed = {"censored": (*figures.censored, *still_open), "recovered_by": ended_by}
-    figures = figures.model_copy(update=changed)
-    run.metrics = metrics.model_copy(update=known)
-    run.judged = _record(run, log, figures, counts, (t0_us, end_us))
-    run.checks += judge_all(
-        replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle)
+    still_open = [name for name, (_, is_open) in lengths.items() if is_open]
+    recovered_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
+    figures = figures.model_copy(
+        update={"censored": (*figures.censored, *still_open), "recovered_by": recovered_by}
     )
+    known: dict[str, float | None] = {name: ms for name, (ms, _) in lengths.items()}
+    known |= _beside(run, log, t0_us, healed_us)
+    run.metrics = _metrics(figures, counts, timeline, t0_us).model_copy(update=known)
+    run.judged = _record(run, log, figures, counts, (t0_us, end_us))
+    evidence = _evidence(run, readings, figures, counts, writer)
+    run.checks += judge_all(replace(evidence, behind=behind, idle=idle))
     _require_measured(figures, timeline)
 
 
@@ -83,23 +80,23 @@ def _figures(log: ProberLog, timeline: Timeline, t0_us: float, end_us: float) ->
     """The figures of the log; none of replication lag where a fault leaves the observers' rows
     undated.
     """
-    injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
-    first = next(iter(timeline.steps), None)
-    broken = first.nodes if first is not None and first.step.action is None else []
-    acted_us = min(
-        (each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf
-    )
-    gave_up_us = min(
-        (each.heal_began_us or math.inf for each in timeline.steps if each.gave_up),
-        default=math.inf,
-    )
-    clock_us = timeline.clock_us or 0.0
-    causes = _causes(timeline)
+    steps = timeline.steps
+    actions = [each.began_us for each in steps if each.step.action is not None]
+    gave_up = [each.heal_began_us or math.inf for each in steps if each.gave_up]
     figures = figures_of(
-        log, t0_us, injections, end_us, broken, acted_us, clock_us, gave_up_us, causes
+        log,
+        t0_us,
+        [(each.began_us, each.ended_us, each.healed_us) for each in steps],
+        end_us,
+        broken=steps[0].nodes if steps and steps[0].step.action is None else (),
+        acted_us=min(actions, default=math.inf),
+        clock_us=timeline.clock_us or 0.0,
+        gave_up_us=min(gave_up, default=math.inf),
+        causes=_causes(timeline),
     )
-    undated = any(each.step.fault == UNDATED for each in timeline.steps)
-    return figures.model_copy(update={"lag": {}}) if undated else figures
+    if any(each.step.fault == UNDATED for each in steps):
+        return figures.model_copy(update={"lag": {}})
+    return figures
 
 
 def _causes(timeline: Timeline) -> list[Cause]:
@@ -183,10 +180,10 @@ def _t0_us(timeline: Timeline, log: ProberLog) -> float:
 def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: bool) -> LedgerCounts:
     """The verdicts; those on a split brain only where another writer was elected."""
     elected = elections(ledger.log.observations, t0_us)
-    resolution_us = 1000 * figures.resolution_ms["election_ms"]
-    return ledger.counts(
-        split_brain(ledger, elected, resolution_us) if elected else None, writers_at_once
-    )
+    split = None
+    if elected:
+        split = split_brain(ledger, elected, 1000 * figures.resolution_ms["election_ms"])
+    return ledger.counts(split, writers_at_once)
 
 
 def _evidence(
@@ -196,14 +193,16 @@ def _evidence(
     counts: LedgerCounts,
     writer: str | None,
 ) -> Evidence:
-    # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others
-    # by design.
-    comparable = not any(node.topology == "galera" for node in run.servers_of_group)
+    transactions = {node: each.gtid for node, each in readings.items()}
+    if any(node.topology == "galera" for node in run.servers_of_group):
+        # A member of a Galera cluster numbers what it does on its own, too: its sets differ from
+        # others by design.
+        transactions = {}
     actions = [each for each in run.timeline.steps if each.step.action is not None]
     return Evidence(
         ledger=counts,
         unread={node: each.problem for node, each in readings.items() if each.problem is not None},
-        transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
+        transactions=transactions,
         single_writer=run.writers_at_start <= 1,
         elected=figures.election_ms is not None,
         writer=writer,
@@ -222,26 +221,30 @@ def _refused(figures: Figures) -> int:
 
 def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: float) -> Metrics:
     named = METRICS.keys() & Figures.model_fields.keys()
-    lags = [lag.max_ms for lag in figures.lag.values()]
-    later = (figures.errors_during, figures.errors_after)
-    errors = {
-        kind: sum(sum(phase.get(kind, {}).values()) for phase in later)
-        for kind in ("writes", "reads")
-    }
+    redundancy_ms = None
+    if timeline.whole_us is not None:
+        redundancy_ms = round((timeline.whole_us - t0_us) / 1000, 1)
     return Metrics(
         **{name: getattr(figures, name) for name in named},
-        redundancy_ms=(
-            None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1)
-        ),
-        lag_max_ms=max(lags, default=None),
-        write_errors=errors["writes"],
-        read_errors=errors["reads"],
-        **{
-            name: getattr(getattr(counts, name), "count", None)
-            for name in ("lost", "phantom", "duplicate")
-        },
+        redundancy_ms=redundancy_ms,
+        lag_max_ms=max((lag.max_ms for lag in figures.lag.values()), default=None),
+        write_errors=_errors_since_t0(figures, "writes"),
+        read_errors=_errors_since_t0(figures, "reads"),
+        lost=_count_of(counts.lost),
+        phantom=_count_of(counts.phantom),
+        duplicate=_count_of(counts.duplicate),
         stale=sum(each.stale for each in counts.stale.values()),
     )
+
+
+def _errors_since_t0(figures: Figures, kind: str) -> int:
+    """Slots of ``writes`` or ``reads`` that failed or are unknown, during the fault and after."""
+    phases = (figures.errors_during, figures.errors_after)
+    return sum(sum(phase.get(kind, {}).values()) for phase in phases)
+
+
+def _count_of(ops: OpCount | None) -> int | None:
+    return None if ops is None else ops.count
 
 
 def _join(timeline: Timeline) -> dict[str, Lasted]:
@@ -255,38 +258,39 @@ def _join(timeline: Timeline) -> dict[str, Lasted]:
 
 
 def _latencies(log: ProberLog, t0_us: float, healed_us: float) -> dict[str, Lasted]:
-    """Of pooled writes due while something was broken.
+    """Percentiles of pooled writes due while something was broken, ms, and whether each is open.
 
     Where so many were never acknowledged it is open, and at least the time-out and the slowest
     write that was.
     """
     latencies = log.latency_ms("pooled", t0_us, healed_us)
-    least = max(
-        1000 * float(log.request["timeout_s"]),
-        float(latencies.max(initial=0, where=~np.isinf(latencies))),
-    )
-    ranks = {f"latency_p{percent}_ms": nearest_rank(latencies, percent) for percent in (50, 95, 99)}
-    known = {name: ms for name, ms in ranks.items() if ms is not None}
-    return {
-        name: (round(least if math.isinf(ms) else ms, 3), math.isinf(ms))
-        for name, ms in known.items()
-    }
+    timeout_ms = 1000 * float(log.request["timeout_s"])
+    slowest_ms = float(latencies.max(initial=0, where=~np.isinf(latencies)))
+    found: dict[str, Lasted] = {}
+    for percent in (50, 95, 99):
+        ms = nearest_rank(latencies, percent)
+        if ms is None:
+            continue
+        is_open = math.isinf(ms)
+        if is_open:
+            ms = max(timeout_ms, slowest_ms)
+        found[f"latency_p{percent}_ms"] = (round(ms, 3), is_open)
+    return found
 
 
 def _beside(
     run: TrialRun, log: ProberLog, t0_us: float, healed_us: float
 ) -> dict[str, float | None]:
-    """What the fault did to the cluster and to the load, as far as the samples and the load say
-    it.
+    """Metrics of the fault's effect on the cluster and on the load; None where neither the samples
+    nor the load say it.
     """
     end_us = run.timeline.end_us or healed_us
     samples = cluster_samples(_lines(run, "samples"), log.began_utc_s)
+    load = load_seconds(_lines(run, "load_seconds"))
     return {
         "flow_control_paused_percent": paused_percent(samples, t0_us, healed_us),
         "queue_max": queue_max(samples, t0_us, end_us),
-        "load_tps_change_percent": load_change_percent(
-            load_seconds(_lines(run, "load_seconds")), t0_us, healed_us
-        ),
+        "load_tps_change_percent": load_change_percent(load, t0_us, healed_us),
     }
 
 
@@ -303,13 +307,13 @@ def _record(
     window_us: tuple[float, float],
 ) -> TrialRecord:
     timeline = run.timeline
-    (t0_us, end_us) = window_us
+    t0_us, end_us = window_us
     return TrialRecord(
         steps=[_step(each) for each in timeline.steps],
-        t0_ms=round(t0_us / 1000, 3) if timeline.steps else None,
-        end_ms=round(end_us / 1000, 3),
-        whole_ms=None if timeline.whole_us is None else round(timeline.whole_us / 1000, 3),
-        watched_ms=None if timeline.watched_us is None else round(timeline.watched_us / 1000, 3),
+        t0_ms=_ms(t0_us) if timeline.steps else None,
+        end_ms=_ms(end_us),
+        whole_ms=_known_ms(timeline.whole_us),
+        watched_ms=_known_ms(timeline.watched_us),
         direct=len(log.request["write"]) > 1,
         rates=dict(log.request["rates"]),
         timeout_s=float(log.request["timeout_s"]),
@@ -321,12 +325,19 @@ def _record(
             for at, nodes in writers_seen(log.observations)
         ],
         moved=dict(timeline.moved),
-        clock_uncertainty_ms=(
-            None if timeline.clock_us is None else round(timeline.clock_us / 1000, 3)
-        ),
+        clock_uncertainty_ms=_known_ms(timeline.clock_us),
         figures=figures,
         ledger=counts,
     )
+
+
+def _ms(us: float) -> float:
+    """A time of a record, to the microsecond."""
+    return round(us / 1000, 3)
+
+
+def _known_ms(us: float | None) -> float | None:
+    return None if us is None else _ms(us)
 
 
 def _step(times: StepTimes) -> TrialStep:
@@ -338,10 +349,10 @@ def _step(times: StepTimes) -> TrialStep:
         nodes=times.nodes,
         options=dict(step.options),
         at_s=step.at_s,
-        began_ms=round(times.began_us / 1000, 3),
-        ended_ms=round(times.ended_us / 1000, 3),
-        heal_began_ms=None if times.heal_began_us is None else round(times.heal_began_us / 1000, 3),
-        healed_ms=None if times.healed_us is None else round(times.healed_us / 1000, 3),
+        began_ms=_ms(times.began_us),
+        ended_ms=_ms(times.ended_us),
+        heal_began_ms=_known_ms(times.heal_began_us),
+        healed_ms=_known_ms(times.healed_us),
         gave_up=times.gave_up,
         outcome=times.outcome,
         refused=times.refused,

@@ -14,7 +14,7 @@ from sandbox.failure.action import (
     TooLateError,
 )
 from sandbox.judge.compare import lasted
-from sandbox.measure.trial import conductor
+from sandbox.measure.trial import actions_beside
 from sandbox.measure.trial.schedule import Step
 from sandbox.record.record import Record
 from unit.measure.trial.trial_runs import CRASH, checks_of, trial_of, try_once
@@ -72,7 +72,7 @@ def with_action(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Action, **given: Any
 ) -> tuple[Record, Path, list[str]]:
     """A crash, and an action a second later."""
-    monkeypatch.setattr(conductor, "action_named", lambda word, options: made)
+    monkeypatch.setattr(actions_beside, "action_named", lambda word, options: made)
     steps = [CRASH, Step(at_s=11, action="promote", options={"after_s": 1})]
     return try_once(world, tmp_path, monkeypatch, steps=steps, **given)
 
@@ -177,7 +177,7 @@ def test_a_crash_before_it_does_not_excuse_a_refused_action(
 def test_an_action_alone_is_where_a_trial_counts_from(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conductor, "action_named", lambda word, options: Done())
+    monkeypatch.setattr(actions_beside, "action_named", lambda word, options: Done())
     record, _, _ = try_once(
         world, tmp_path, monkeypatch, steps=[Step(at_s=10, action="switchover")]
     )

@@ -14,7 +14,7 @@ import pytest
 from sandbox.failure import action as actions_model
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.fault import FaultRequest, Injection
-from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
+from sandbox.measure.trial import actions_beside, conductor, ledger_on_servers, prober, trial
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, server
 
@@ -303,6 +303,6 @@ def made_world(monkeypatch: pytest.MonkeyPatch) -> World:
     sleeps.
     """
     made = World()
-    for module in (conductor, prober, trial, ledger_on_servers, actions_model):
+    for module in (conductor, actions_beside, prober, trial, ledger_on_servers, actions_model):
         monkeypatch.setattr(module, "time", made)
     return made
