@@ -1,1 +1,1 @@
-"""What breaks and what an operator does: faults, actions, the guard that heals."""
+"""Failures and repairs: faults, actions, the guard that heals."""

@@ -31,8 +31,8 @@ Error Message".
 
 @dataclass(frozen=True)
 class Operation:
-    """What an action acts on. ``servers``: database servers of the group; ``targets``: the nodes
-    that were chosen.
+    """The stack and servers that an action acts on. ``servers``: database servers of the group;
+    ``targets``: the nodes that were chosen.
 
     ``ended``: set when the trial needs the action no more; it then stops at the next point where it
     can.
@@ -55,7 +55,7 @@ class Operation:
 
     @property
     def topology(self) -> str:
-        """Of the group: ``single``, ``galera`` or ``gr``."""
+        """The topology of the group: ``single``, ``galera`` or ``gr``."""
         return next((node.topology for node in self.members if node.topology), "single")
 
     def places(self) -> tuple[StackNode | None, list[StackNode]]:
@@ -103,7 +103,7 @@ class TooLateError(ActionRefusedError):
 
 
 class Action(BaseModel, ABC):
-    """What an operator does. Its fields are its parameters, with their units in the names."""
+    """One act of an operator. Its fields are its parameters, with their units in the names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     starts_servers: ClassVar[bool] = False

@@ -33,11 +33,13 @@ Subject = TypeVar("Subject")
 LOOK_S = 1.0
 """How often it looks for containers that have started anew."""
 NotHealed = tuple[Breakage, BaseException]
-"""What cannot be healed, and why."""
+"""A breakage that cannot be healed, and why."""
 
 
 class Breaking(Protocol):
-    """What injects faults during a trial: in this process, or in a guard that survives it."""
+    """The interface that injects faults during a trial: in this process, or in a guard that
+    survives it.
+    """
 
     def prepare(self, key: str, request: FaultRequest) -> None:
         """Prepares an injection, so that it takes no longer than it must; breaks nothing. Replaces
@@ -204,8 +206,8 @@ class Breaker(Breaking):
     def _before(
         self, request: FaultRequest, fault: Fault, node: NodeControl, scene: Scene
     ) -> dict[str, str]:
-        """What its heal will need: where it has the same fault until just before, as it was before
-        that one.
+        """The facts that its heal will need: where it has the same fault until just before, as it
+        was before that one.
         """
         for key in self._injected:
             other = self._prepared[key]

@@ -16,11 +16,13 @@ from sandbox.stack.engine_facts import KERNEL_ABILITIES
 from sandbox.stack.protocol import ExecResult, NodeControl
 
 Ability = Literal["netem", "tbf", "iptables", "write-limit", "own-disk", "faketime"]
-"""What a fault needs of the kernel or of the stack; without it, it is skipped with the reason."""
+"""An ability of the kernel or of the stack that a fault needs; without it, it is skipped with the
+reason.
+"""
 SETTING_OF: dict[Ability, str] = {"faketime": "adjustable-clock"}
 """The setting with which a stack has an ability."""
 Ending = Literal["ends the server", "ends the container", "ends nothing"]
-"""What of its target a fault is meant to end: such a death is no failure of the run."""
+"""The part of its target that a fault is meant to end: such a death is no failure of the run."""
 SETTLE_S = 5.0
 _LOOK_S = 0.05
 
@@ -108,7 +110,7 @@ class Fault(BaseModel, ABC):
         return 0
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (most need nothing)
-        """What `heal` will need, as it is before the injection."""
+        """The facts that `heal` will need, as they are before the injection."""
         return {}
 
     @abstractmethod
@@ -119,7 +121,7 @@ class Fault(BaseModel, ABC):
 
     @abstractmethod
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:
-        """What shows that the fault is not in effect; None where it is."""
+        """The sign that the fault is not in effect; None where it is."""
 
     @abstractmethod
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:

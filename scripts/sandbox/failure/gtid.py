@@ -23,8 +23,8 @@ def transactions(held: str) -> int:
 
 
 def beyond(held: str, other: str) -> str:
-    """What a server holds that another one does not, as a GTID set or position; empty where there
-    is nothing.
+    """The transactions that a server holds and another one does not, as a GTID set or position;
+    empty where there is nothing.
 
     A position names only the last transaction of each domain: one that is as far, by another
     server, differs too.

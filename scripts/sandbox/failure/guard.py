@@ -49,9 +49,7 @@ class Guard(Breaking):
         self._last_words: dict[str, Any] = {}
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """What is prepared stays so: to look at the stack again would take time that the prober
-        misses.
-        """
+        """Prepares once: to look at the stack again would take time that the prober misses."""
         if self._prepared.get(key) == request:
             return
         fault = fault_named(request.fault, request.options)
@@ -119,7 +117,9 @@ class Guard(Breaking):
         return read
 
     def _ended(self) -> MachineError:
-        """It ended on its own, or did not heal in time: what it has injected is written down."""
+        """The error of a guard that ended on its own, or did not heal in time: its injections are
+        written down.
+        """
         try:
             known = f"exit code {self._process.wait(timeout=5)}"
         except subprocess.TimeoutExpired:
@@ -138,7 +138,7 @@ def _lines_of(error: SandboxError) -> list[Any]:
 
 
 def serve(breaker: Breaking, line: str) -> dict[str, Any]:
-    """What the guard answers to one line of its input."""
+    """The guard's answer to one line of its input."""
     asked = json.loads(line)
     try:
         if asked["do"] == "prepare":

@@ -1,4 +1,4 @@
-"""Which nodes a fault hits: words such as writer and minority, as the stack is now."""
+"""The nodes that a fault hits: words such as writer and minority, as the stack is now."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,8 +22,8 @@ _WHO_WRITES: Sequence[Statement] = (
 _ANSWER_S = 3.0
 """A write that takes longer does not get through: meanwhile a schedule would wait."""
 PATIENT_S = 15.0
-"""The same where nothing else waits: a disk that was full a moment ago takes seconds for its first
-commits.
+"""The time for an answer where nothing else waits: a disk that was full a moment ago takes seconds
+for its first commits.
 """
 
 
@@ -87,7 +87,7 @@ def refuse_impossible(name: str, word: str, nodes: Sequence[StackNode], group_in
 def impossible(
     name: str, word: str, nodes: Sequence[StackNode], group_index: int
 ) -> SandboxError | None:
-    """What `refuse_impossible` raises; None where it raises nothing."""
+    """The error that `refuse_impossible` raises; None where it raises nothing."""
     try:
         refuse_impossible(name, word, nodes, group_index)
     except SandboxError as problem:
@@ -101,7 +101,7 @@ def with_host(nodes: Sequence[StackNode], hit: Sequence[str]) -> list[str]:
 
 
 def minority_of(members: Sequence[str], seed: int) -> list[str]:
-    """As many of the members as are no majority, drawn; the rest is the majority of the same
+    """Members that are no majority, as many as can be, drawn; the rest is the majority of the same
     seed.
     """
     return sorted(_draw("minority", seed).sample(sorted(members), max(0, (len(members) - 1) // 2)))

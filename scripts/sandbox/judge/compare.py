@@ -310,7 +310,7 @@ def judge_together(
 
 
 def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
-    """By cell, the share of its judged runs that were not steady."""
+    """The share of judged runs that were not steady, by cell."""
     judged: dict[str, list[bool]] = {run.cell: [] for run in runs}
     for run in runs:
         if run.changes is not None:

@@ -1,5 +1,5 @@
-"""What the gate concludes from a look, from more blocks, from a repetition (docs/statistics.md,
-rule 12).
+"""The gate's conclusions from a look, from more blocks, from a repetition (docs/statistics.md, rule
+12).
 """
 
 import math

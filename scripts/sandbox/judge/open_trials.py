@@ -77,8 +77,8 @@ class CensoredVerdict(Verdict):
 
 
 def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> Judged:
-    """The same result, but pairs with open trials by the log-rank test, and every p adjusted for
-    all again.
+    """A result whose pairs with open trials are judged by the log-rank test, and every p adjusted
+    for all again.
 
     The result itself where no trial was open. A canary keeps its word: whether the result is fit
     hangs on it.
@@ -187,8 +187,8 @@ def _bounds(metric: Metric, pairs: Sequence[tuple[Lasted, Lasted]]) -> tuple[Bou
 
 
 def bounds_of(least: Effect, most: Effect) -> tuple[Bounds, Bounds | None]:
-    """Of an effect and of its interval, from the least and the most that the figures can have
-    been.
+    """Bounds of an effect and of its interval, from the least and the most that the figures can
+    have been.
     """
     low, high = least.interval, most.interval
     interval = Bounds(_bound(low.low), _bound(high.high)) if low and high else None

@@ -155,8 +155,8 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
 
 
 def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
-    """Of one run, which has no levels: its entry point, what broke, the inputs of its stack. Of a
-    matrix: what broke.
+    """The circumstances of one run, which has no levels: its entry point, what broke, the inputs of
+    its stack. Of a matrix: what broke.
 
     A random schedule differs between blocks, and the writer, where the load enters without a proxy,
     between stacks.

@@ -101,7 +101,7 @@ class ResultSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpairedVerdict(Verdict):
-    """The same for B's cell against A's. ``judgement`` None: a side has no run that was ok.
+    """A verdict on B's cell against A's. ``judgement`` None: a side has no run that was ok.
 
     ``missing``: runs of both sides that failed because of the environment.
     """

@@ -225,7 +225,7 @@ def _compared(
 
 
 def _possible_causes(record: Record) -> dict[str, object]:
-    """Of servers only: a proxy next to them sets none of their variables."""
+    """The causes of servers only: a proxy next to them sets none of their variables."""
     servers = [node for node in record.nodes if node.name in record.variables]
     inputs = record.environment.inputs
     limits = {
@@ -260,7 +260,7 @@ LOAD = (
 """Besides the name, what must match for two runs to have had the same load."""
 _PLAN = ("depth", "warmup_s", "seconds", "blocks")
 _Fact = tuple[str, Any, Any]
-"""What, its value in A, and in B."""
+"""A name, the value in A, and the value in B."""
 _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
 
@@ -318,7 +318,7 @@ def _one(side: ResultSide, cell: str) -> Record | None:
 
 
 def _joined(side: ResultSide, name: str) -> str | None:
-    """What the machines that could be asked report, if anything."""
+    """The values that the machines that could be asked report, if any."""
     values = {
         getattr(each.environment, name) for each in side.records if each.environment.engine_version
     }
@@ -381,7 +381,7 @@ def text_of(value: Any) -> str | None:
 
 
 def data_of(found: Differences) -> Mapping[str, Any]:
-    """As plain JSON data."""
+    """The differences as plain JSON data."""
     return {
         name: [{"what": each.what, "a": each.first, "b": each.second} for each in listed]
         for name, listed in (("others", found.others), ("variables", found.variables))

@@ -129,7 +129,7 @@ class Sysbench(SysbenchLoad):
 
     @property
     def consumes_data(self) -> bool:
-        """As the profile says."""
+        """Whether a run consumes its data, as the profile says."""
         return self.data == "consumed"
 
     def options(self) -> dict[str, OptionValue]:
@@ -183,7 +183,7 @@ class Sysbench(SysbenchLoad):
             ship(session.stack, session.client, wrapped)
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:
-        """As many rows as TABLES and ROWS say, where the script uses them."""
+        """Tables with as many rows as TABLES and ROWS say, where the script uses them."""
         if self.tables == "none":
             return None
         if self.tables == "bulk_insert":
@@ -203,7 +203,7 @@ class Sysbench(SysbenchLoad):
         super().make_data(session, log)
 
     def progress(self, line: str, seconds: float) -> str | None:
-        """Which table is made, and the time so far."""
+        """The table that is made, and the time so far."""
         return (
             f"{line.rstrip('.')} ({seconds:.0f} s)"
             if line.startswith(("Creating", "Inserting"))

@@ -73,14 +73,14 @@ class Change(BaseModel):
     tables: int | None = Field(default=None, ge=1)
     dist: str | None = None
     faults: Faults | None = None
-    """What breaks, in time: names of fault profiles, faults or actions, or steps as a fault profile
-    has them.
+    """Faults and actions in time: names of fault profiles, faults or actions, or steps as a fault
+    profile has them.
 
     ``{named: hang, target: proxy}`` is a name with a target of its own.
     """
     target: Text | None = None
-    """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is
-    of those alone.
+    """The target of faults that are only named; None: the writer. Beside ``faults`` of the same
+    change, it is of those alone.
     """
     load: Literal["idle", "loaded"] | None = None
     """Beside the prober of a cell with faults: the workload at half of what the stack reaches, or

@@ -47,7 +47,7 @@ class Expected(OfCells):
     between: tuple[float, float]
     tolerance: float = Field(default=0.0, ge=0)
     because: str = ""
-    """What it is computed from."""
+    """The source from which it is computed."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "Expected":
@@ -64,7 +64,9 @@ class Matrix(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     command: str = Field(default="", exclude=True)
-    """What runs it, such as ``make matrix MATRIX=./mine.yaml``; empty for one that is no file."""
+    """The command that runs it, such as ``make matrix MATRIX=./mine.yaml``; empty for one that is
+    no file.
+    """
     title: str
     question: str
     note: str = ""

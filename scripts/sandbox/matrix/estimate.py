@@ -30,7 +30,7 @@ saved.
 THREAD_S = 0.006
 """Per thread and phase: connecting, and ending the transaction under way when the time is up."""
 PROXIED_THREAD_S = 0.013
-"""The same through a proxy: a second connection, often a second handshake."""
+"""Per thread and phase through a proxy: a second connection, often a second handshake."""
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
 OTHER_S = 3.0
@@ -175,7 +175,7 @@ def overhead_s(resolved: ResolvedMatrix, left: Sequence[ScheduledRun]) -> float:
 
 
 class _Starts:
-    """Which stacks are up with which data, while runs are gone through in order."""
+    """The stacks that are up, with their data, while runs are gone through in order."""
 
     def __init__(self, resolved: ResolvedMatrix, left: Iterable[ScheduledRun]) -> None:
         self._restarts = resolved.matrix.depth == "restart"
@@ -220,7 +220,7 @@ def _run_s(load: RunRequest, stack: StackSpec | None) -> float:
 
 
 def typical(stack: StackSpec | None) -> Typical:
-    """What a stack's topology takes."""
+    """The typical times of a stack's topology."""
     topology, servers = stack.topology if stack else ("", 0)
     return TYPICAL.get(f"{topology}{servers}") or TYPICAL.get(topology, ELSE)
 

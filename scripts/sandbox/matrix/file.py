@@ -85,7 +85,9 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def _word_for(path: Path) -> str:
-    """What MATRIX= takes for a file: its name, where that is how it is known, else its path."""
+    """The word that MATRIX= takes for a file: its name, where that is how it is known, else its
+    path.
+    """
     if yaml_files(MATRICES).get(path.stem) == path:
         return path.stem
     return shlex.quote(str(path))

@@ -76,7 +76,7 @@ def _load_of(cell: Cell, matrix: Matrix) -> Load:
 
 
 def _parameters_of(change: Change, matrix: Matrix) -> Parameters:
-    """What the cell gives, its default for the rest."""
+    """The parameters that the cell gives, with defaults for the rest."""
     given: dict[str, object] = {}
     for key, parameter in {"threads": "threads", **PARAMETERS}.items():
         value = getattr(change, key)

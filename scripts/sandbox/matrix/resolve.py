@@ -304,7 +304,7 @@ def stack_names(cells: Iterable[Cell]) -> dict[str, str]:
 
 @dataclass
 class _Needs:
-    """What a stack is made from, and the loads of its cells that can run here."""
+    """The plan request of a stack, and the loads of its cells that can run here."""
 
     request: PlanRequest
     loads: list[Load] = field(default_factory=list)

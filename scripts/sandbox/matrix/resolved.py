@@ -24,7 +24,7 @@ from sandbox.record.manifest import ComparisonPart
 from sandbox.record.store import ResultFolder
 
 Load = BenchRequest | TrialRequest
-"""What a cell asks for: a load in which nothing breaks, or a trial, in which something does."""
+"""The load of a cell: a bench in which nothing breaks, or a trial, in which something does."""
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
@@ -64,7 +64,7 @@ class StackSpec:
 
     @property
     def topology(self) -> tuple[str, int]:
-        """Of its first group, with the number of its database servers.
+        """The topology of its first group, with the number of its database servers.
 
         Empty and 0 where it has no group.
         """
@@ -196,7 +196,7 @@ class ResolvedMatrix:
 
     @cached_property
     def _schedules(self) -> dict[str, object]:
-        """What breaks, by cell, as the fault profiles are now.
+        """The schedule of each cell with faults, as the fault profiles are now.
 
         With the first seed where it depends on one.
         """
@@ -256,7 +256,7 @@ class ScheduledRun:
 
     @property
     def name(self) -> str:
-        """As the manifest has it: ``<cell>.<block>``."""
+        """The name in the manifest: ``<cell>.<block>``."""
         return f"{self.cell}.{self.block}"
 
 

@@ -48,7 +48,7 @@ def select(matrix: Matrix, only: str | None = None) -> Selection:
 
 
 def baselines_of(matrix: Matrix, cells: Iterable[AnyCell]) -> list[AnyCell]:
-    """Those of the cells that others are compared with."""
+    """The cells that others are compared with."""
     return [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
 
 

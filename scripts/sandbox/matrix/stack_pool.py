@@ -41,7 +41,7 @@ class StackPool:
     take_down: Callable[[str], None]
     _up: dict[str, RunningStack] = field(default_factory=dict)
     _on_engine: set[str] = field(default_factory=set)
-    """Those that are up, that failed to start, and that could not be removed."""
+    """Stacks that are up, that failed to start, and that could not be removed."""
     _failures: dict[str, list[SandboxError]] = field(default_factory=dict)
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""What servers and nodes count: variables, status, conflicts, CPU time and block I/O, and the
+"""Counts of servers and nodes: variables, status, conflicts, CPU time and block I/O, and the
 differences.
 """
 

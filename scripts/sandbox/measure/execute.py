@@ -322,8 +322,8 @@ def _node(run: Run[Any], node: StackNode) -> NodeRecord:
 
 
 def _asked(asked: RunRequest) -> WorkloadRecord:
-    """Of a run without a load only the data: there is nothing whose name or options could stand
-    here.
+    """The workload as the record has it; of a run without a load only its data, which has no name
+    or options.
     """
     workload = asked.workload.workload
     file = asked.workload.file if asked.has_load else None

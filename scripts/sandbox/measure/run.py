@@ -55,7 +55,7 @@ class RunRequest:
 
     @property
     def name(self) -> str:
-        """What its result is named after, besides the profile."""
+        """The name of its result, besides the profile."""
         return self.workload.name
 
     @property
@@ -65,7 +65,7 @@ class RunRequest:
 
     @property
     def uses(self) -> frozenset[str]:
-        """Which of TABLES, ROWS, DIST and RATE it uses, by the names of `Parameters`."""
+        """TABLES, ROWS, DIST and RATE as far as it uses them, by the names of `Parameters`."""
         return self.workload.workload.uses
 
     @property
@@ -164,11 +164,13 @@ class Run(Opening[AnyRequest]):
     """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
     closing: ExitStack = field(default_factory=ExitStack)
-    """What the steps have started beside the stack; it ends with the run, the latest first."""
+    """Everything that the steps have started beside the stack: it ends with the run, the latest
+    first.
+    """
 
     @property
     def workload(self) -> Workload:
-        """What its request asks for."""
+        """The workload that its request asks for."""
         return self.request.workload.workload
 
     @property

@@ -75,7 +75,7 @@ class Condition(OfCells):
     below_share_of_threads: float | None = Field(default=None, gt=0)
     """0.5: less than half the load's threads."""
     because: str
-    """What it means when the condition is not met: the reason in the record."""
+    """Meaning of a condition that is not met: the reason in the record."""
 
     @model_validator(mode="after")
     def _one_bound(self) -> "Condition":

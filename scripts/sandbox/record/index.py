@@ -89,7 +89,7 @@ def open_index(
 
 
 def open_one(result: Path) -> OpenIndex:
-    """The same for a single result folder anywhere; writes nothing next to it."""
+    """An index of a single result folder anywhere; writes nothing next to it."""
     found = _found(result.parent, [result.name], ())
     return _opened(_made(":memory:", result.parent, found, lambda _: None), found)
 

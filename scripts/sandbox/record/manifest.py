@@ -98,7 +98,7 @@ class MatrixPart(Part):
     not judged yet.
     """
     calibrated_others: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """The same for every other workload of its cells that the host was calibrated for."""
+    """Host noise of every other workload of its cells that the host was calibrated for."""
     overhead_s: float | None = None
     """Wall time besides warm-up and measured seconds; null for a matrix that was not run in one
     go.
@@ -108,7 +108,7 @@ class MatrixPart(Part):
         validation_alias=AliasChoices("estimated_overhead_s", "foreseen_overhead_s"),
         serialization_alias="foreseen_overhead_s",
     )
-    """The same as estimated for a machine like the one that the estimate was measured on."""
+    """The overhead as estimated for a machine like the one that the estimate was measured on."""
 
     @property
     def canary_pair(self) -> tuple[str, str]:
@@ -141,7 +141,7 @@ class Manifest(Part):
     """
     runs: list[RunEntry] = Field(default_factory=list)
     matrix: MatrixPart | None = None
-    """What a matrix compares; null for a bench and for a trial."""
+    """The plan of a matrix; null for a bench and for a trial."""
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:

@@ -70,7 +70,9 @@ class Metric:
         return math.log1p(self.smallest_margin) if self.scale == "ratio" else self.smallest_margin
 
     def difference(self, baseline: float, value: float) -> float | None:
-        """What one block adds to a comparison; None for a ratio of which a side is not positive."""
+        """The difference that one block adds to a comparison; None for a ratio of which a side is
+        not positive.
+        """
         if self.scale == "difference":
             return value - baseline
         return math.log(value / baseline) if value > 0 and baseline > 0 else None
@@ -133,7 +135,7 @@ _trial_time = partial(
 """Of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
 _trial_count = partial(_count, group="trial counts", produced_by=("trial",), of_one_server=False)
 _anomaly = partial(_count, group="anomalies", produced_by=("load",))
-"""What a history of transactions shows (docs/isolation.md)."""
+"""An anomaly that a history of transactions shows (docs/isolation.md)."""
 _cluster = partial(
     Metric,
     group="cluster",

@@ -57,7 +57,7 @@ class Absence(Part):
     until_s: float | None
     """Null: it was away to the end."""
     error: str
-    """That its first client got."""
+    """The error that its first client got."""
     on_purpose: bool = False
     """Whether somebody had stopped or broken it."""
 
@@ -87,7 +87,7 @@ class PreparationRecord(Part):
     rows_per_table: int | None
     """Null where tables differ in their rows."""
     details: str | None = None
-    """What else distinguishes this data from other data: ``2 warehouses``."""
+    """Anything else that distinguishes this data from other data: ``2 warehouses``."""
     reused: bool
     seconds: float | None
     """Duration of the preparation; null when the data was reused."""
@@ -221,7 +221,7 @@ class Metrics(Part):
     breaks, and where undefined.
     """
     rto_new_connection_ms: float | None = None
-    """The same, by writes that open a connection each."""
+    """The RTO by writes that open a connection each."""
     outage_first_ms: float | None = None
     outage_longest_ms: float | None = None
     outage_total_ms: float | None = None
@@ -299,7 +299,7 @@ class HostLoad(Part):
 
 
 class Inputs(Part):
-    """What the user changed at ``up`` besides the profile; files by name and sha256."""
+    """Changes that the user asked for at ``up`` besides the profile; files by name and sha256."""
 
     assignments: list[str] = Field(default_factory=list)
     cpus: str | None = None

@@ -39,7 +39,8 @@ COUNTERS = TypeAdapter(tuple[Counter, ...]).validate_python([*_ROWS])
 
 
 def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, list[float | None]]]:
-    """By server and counter, the points of the first ``seconds`` intervals of ``samples.jsonl``.
+    """The points of each server and counter in of the first ``seconds`` intervals of
+    ``samples.jsonl``.
 
     A counter that the server does not have is absent. Lines that are not samples are skipped.
     """

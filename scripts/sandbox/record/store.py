@@ -82,9 +82,7 @@ class ResultFolder:
         return [self.record(entry.run) for entry in self.manifest.runs]
 
     def readable_records(self) -> tuple[list[Record], dict[str, str]]:
-        """The same without broken and missing records; and those, by the run's name, with the
-        reason.
-        """
+        """Every saved record that can be read; and the others, by run, with the reason."""
         records = []
         broken = {}
         for entry in self.manifest.runs:

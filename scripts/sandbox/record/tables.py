@@ -133,7 +133,7 @@ DEFINITIONS = [
 
 
 def version(library: str) -> str:
-    """Of an index: one with a different version, or made by another version of DuckDB, is
-    rebuilt.
+    """The version of an index: one with a different version, or made by another version of DuckDB,
+    is rebuilt.
     """
     return hashlib.sha256("\n".join([library, *DEFINITIONS]).encode()).hexdigest()

@@ -101,7 +101,7 @@ class StaleReads(TrialPart):
     """
 
     reads: int
-    """That were answered at all."""
+    """Reads that were answered at all."""
     stale: int
     above_1s: int
     """Stale reads that missed a write acknowledged more than 1 s before."""
@@ -179,13 +179,13 @@ class TrialStep(TrialPart):
     censored there.
     """
     outcome: str | None = None
-    """What an action did, or why it did not, in a sentence; null for a fault."""
+    """A sentence about an action: its deed, or why it was refused; null for a fault."""
     refused: bool = False
     """Whether an action was refused or failed."""
 
     @property
     def name(self) -> str:
-        """Of its fault or action."""
+        """The name of its fault or action."""
         return self.fault or self.action or ""
 
 
@@ -197,8 +197,8 @@ class WritersSeen(TrialPart):
 
 
 class TrialRecord(TrialPart):
-    """What broke in a run, and what the prober and its ledger show (docs/failover.md); times on the
-    prober's clock.
+    """The faults of a run, and the findings of the prober and its ledger (docs/failover.md); times
+    on the prober's clock.
     """
 
     steps: list[TrialStep]

@@ -1,1 +1,1 @@
-"""What an operator does to a group, one file per action: `perform`; its name is its file's."""
+"""Actions of an operator on a group, one file each: `perform`; its name is its file's."""

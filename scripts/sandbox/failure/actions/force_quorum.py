@@ -42,7 +42,7 @@ _RECEIVED = (
     " NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
     " WHERE channel_name = 'group_replication_applier')), '') AS received"
 )
-"""What a member has executed and what it has received, as one set."""
+"""The transactions that a member has executed or received, as one set."""
 
 
 class ForceQuorum(Action):

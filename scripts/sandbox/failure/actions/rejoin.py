@@ -96,14 +96,14 @@ class Rejoin(Action):
 def _all_apart(
     replicas: Sequence[Replica], nodes: Sequence[StackNode], writer: StackNode
 ) -> list[Replica]:
-    """Those that are apart, and those that follow one of them."""
+    """Replicas that are apart, and replicas that follow one of them."""
     apart = [each for each in replicas if _is_apart(each, writer)]
     lost = {node.host for node in nodes if node.name in {each.name for each in apart}}
     return [each for each in replicas if each in apart or each.status().source in lost]
 
 
 def _held_beyond(writer: Replica, apart: Sequence[Replica]) -> dict[str, str]:
-    """By server that holds what the writer lacks, those transactions."""
+    """The transactions that the writer lacks, by the server that holds them."""
     lacks = {each.name: writer.lacks(each.held()) for each in apart}
     return {name: transactions for name, transactions in lacks.items() if transactions}
 

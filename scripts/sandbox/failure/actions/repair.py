@@ -90,7 +90,7 @@ class Repair(StoppingAction):
         )
 
     def repaired(self, operation: Operation, say: Callable[[str], None]) -> list[str]:
-        """What was done, one sentence a server. ``say``: hears what begins."""
+        """The repairs that were done, one sentence a server. ``say``: hears what begins."""
         states = operation.stack.server_states()
         done = []
         for node in operation.servers:
@@ -306,7 +306,7 @@ def _has_started_since(server: Replica, began_s: float) -> bool:
 
 
 def _root_password(operation: Operation) -> str:
-    """Of every server; it goes into statements on standard input only."""
+    """The root password of every server; it goes into statements on standard input only."""
     answer = operation.stack.run(
         operation.client, ["sed", "-n", "s/^password = //p", "/sandbox/root.cnf"]
     )

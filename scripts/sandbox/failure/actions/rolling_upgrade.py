@@ -44,7 +44,7 @@ class RollingUpgrade(Action):
 
     @property
     def _series(self) -> str:
-        """Of a tag such as ``8.4.10-10.1``, the version that a server says it is."""
+        """The version that a server of a tag such as ``8.4.10-10.1`` says it is."""
         return self.to.partition("-")[0]
 
     def perform(self, operation: Operation) -> str:
@@ -75,7 +75,9 @@ class RollingUpgrade(Action):
         return True
 
     def _finish(self, operation: Operation, node: StackNode) -> None:
-        """What the server's version demands of its system tables; and that it is this version."""
+        """Does what the server's version demands of its system tables, and checks that it is this
+        version.
+        """
         if node.family == "mariadb":
             answer = operation.stack.run(
                 node.name, ["sh", "-c", _TABLES], timeout_s=_TABLES_LIMIT_S

@@ -1,1 +1,1 @@
-"""What breaks a node, one file per fault: `inject` and `heal`; its name is its file's."""
+"""Faults of a node, one file each: `inject` and `heal`; its name is its file's."""

@@ -108,8 +108,8 @@ case $answer in *'{_NO_ROOM}'* | *copied*) ;; *) echo "$answer" >&2; exit 1 ;; e
 
 
 def _unsettled(node: NodeControl) -> str | None:
-    """What shows that a write from before the heal may still hold the server up, or end it; None
-    once neither can.
+    """The sign that a write from before the heal may still hold the server up, or end it; None once
+    neither can.
 
     The write that is asked for waits behind that one, and fails where the server ends for it.
     """

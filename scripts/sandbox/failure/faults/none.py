@@ -9,7 +9,7 @@ from sandbox.stack.protocol import NodeControl
 
 
 class NoFault(Fault):
-    """It does nothing: a control, which shows what a trial measures while every node is well."""
+    """Nothing breaks: a control, which shows what a trial measures while every node is well."""
 
     kinds: ClassVar[frozenset[Kind]] = frozenset(
         {"database", "replica", "proxy", "manager", "external"}

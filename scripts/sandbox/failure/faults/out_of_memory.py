@@ -95,7 +95,7 @@ class OutOfMemory(Fault):
 
 
 def _missing(node: NodeControl) -> str | None:
-    """What shows that nothing was killed. Not every engine reports ``out of memory``: then exit
+    """The sign that nothing was killed. Not every engine reports ``out of memory``: then exit
     status 137 does.
     """
     state = node.state()

@@ -14,8 +14,8 @@ from sandbox.stack.protocol import NodeControl
 
 
 class SlowNode(Fault):
-    """It has little processor time: it answers, but late; checks with short time-outs may give it
-    up.
+    """The node has little processor time: it answers, but late; checks with short time-outs may
+    give it up.
     """
 
     kinds: ClassVar[frozenset[Kind]] = NODES

@@ -35,9 +35,9 @@ class Bank(HistoryLoad):
         )
 
     def client_options(self) -> dict[str, Any]:
-        """Of `BankTransactions`."""
+        """The options of `BankTransactions`."""
         return {"accounts": self.accounts}
 
     def anomalies(self, txns: list[Txn]) -> dict[str, Anomaly]:
-        """By the versions of accounts, and by totals."""
+        """The anomalies by the versions of accounts, and by totals."""
         return bank_anomalies(BankHistory(txns, BALANCE * self.accounts))

@@ -52,11 +52,11 @@ class BankTransactions:
         return done
 
     def kind_of(self, ops: history.Ops) -> str:
-        """By the first operation."""
+        """The kind of a transaction, by its first operation."""
         return "read" if ops[0][0] == "r" else "transfer"
 
     def all_reads(self) -> history.Ops:
-        """Of every account."""
+        """Reads of every account."""
         return [["r", account, None] for account in range(self._accounts)]
 
     def _read(self, link: history.NodeLink, account: int) -> list[int]:

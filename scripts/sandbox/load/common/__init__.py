@@ -1,1 +1,1 @@
-"""What workloads share: their interface, their registry, SQL and load run from the client node."""
+"""Shared by workloads: their interface, their registry, SQL and load run from the client node."""

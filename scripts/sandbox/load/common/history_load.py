@@ -37,7 +37,7 @@ SHARED = ("in_client_history.py", "in_client_conflicts.py")
 
 
 class HistoryOutput(EngineOutput):
-    """What such a load prints between the events of its history."""
+    """The output of such a load between the events of its history."""
 
     servers: Mapping[str, Mapping[str, str]] | None = None
     """Node → variable → value, of the sessions of the load."""
@@ -79,11 +79,11 @@ class HistoryLoad(Workload):
 
     @abstractmethod
     def client_options(self) -> dict[str, Any]:
-        """What the client program takes."""
+        """The options that the client program takes."""
 
     @abstractmethod
     def anomalies(self, txns: list[Txn]) -> dict[str, Anomaly]:
-        """What a history shows, by the names of `promises.ANOMALIES`."""
+        """The anomalies of a history, by the names of `promises.ANOMALIES`."""
 
     @property
     def consumes_data(self) -> bool:
@@ -206,7 +206,7 @@ class HistoryLoad(Workload):
 
 
 def _servers(session: Session) -> list[StackNode]:
-    """Those that have, or get, what the writer writes; the writer comes first."""
+    """Servers that have, or get, the writer's writes; the writer comes first."""
     found = followers(session.servers, session.writer.node)
     return sorted(found, key=lambda server: server.name != session.writer.node)
 

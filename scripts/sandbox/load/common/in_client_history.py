@@ -35,7 +35,7 @@ AGREE_LIMIT_S, STILL_LIMIT_S, AGREE_PAUSE_S = 300.0, 15.0, 0.05
 
 
 class Transactions(Protocol):
-    """What a workload defines."""
+    """The part that a workload defines."""
 
     def draw(self, dice: random.Random, read_only: bool) -> Ops:
         """The operations of the next transaction. Safe in any thread."""
@@ -72,7 +72,7 @@ class Tally:
         histogram["max_us"] = max(histogram["max_us"], latency_us)
 
     def p95_us(self) -> int | None:
-        """By nearest rank; None without a transaction."""
+        """The 95th percentile by nearest rank; None without a transaction."""
         latencies = sorted(self.latencies_us)
         return latencies[max(0, round(0.95 * len(latencies)) - 1)] if latencies else None
 
@@ -126,7 +126,7 @@ class Recorder:
                 self._print({"error": code, "message": message})
 
     def report(self, second: int) -> None:
-        """What was done since the last report."""
+        """The work done since the last report."""
         with self._guard:
             tally = self.second
             self.second = Tally()

@@ -76,9 +76,7 @@ class LoadOutput(ABC):
 def rates(
     transactions: int, queries: int, reads: float, writes: float, seconds: float
 ) -> dict[str, float]:
-    """What a phase of ``seconds`` did, and how much of it in a second, by the names of
-    `Metrics`.
-    """
+    """The work of a phase of ``seconds``, in all and in a second, by the names of `Metrics`."""
     done = {"tps": transactions, "qps": queries, "reads_per_s": reads, "writes_per_s": writes}
     per_second = {name: round(number / seconds, 2) for name, number in done.items()}
     return {**per_second, "transactions": transactions, "queries": queries, "measured_s": seconds}
@@ -212,7 +210,7 @@ class EngineOutput(LoadOutput):
         )
 
     def errors_by_code(self) -> dict[str, int]:
-        """As the summary has them."""
+        """Errors by code, as the summary has them."""
         by_code: dict[str, int] = self.summary["errors"] if self.summary else {}
         return by_code or ({"unknown": 1} if self.first_error else {})
 

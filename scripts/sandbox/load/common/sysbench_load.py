@@ -57,7 +57,7 @@ class Members:
 
     @property
     def absences(self) -> tuple[Absence, ...]:
-        """By the time at which they began; one that is away still has no end."""
+        """Absences by the time at which they began; one that is away still has no end."""
         return tuple(sorted([*self._ended, *self._away.values()], key=lambda each: each.from_s))
 
     def feed(self, line: str) -> None:
@@ -158,7 +158,7 @@ class SysbenchLoad(Workload):
 
     commands: ClassVar[tuple[str, ...]]
     output: ClassVar[type[LoadOutput]]
-    """What reads the script's output."""
+    """The reader of the script's output."""
 
     @abstractmethod
     def prepare_argv(self, session: Session, command: str) -> list[str]:
@@ -170,7 +170,7 @@ class SysbenchLoad(Workload):
 
     @abstractmethod
     def phase_options(self, session: Session, seed: int) -> list[str]:
-        """What the command of a load has in addition to its duration; ``seed`` is that of the
+        """Options that the command of a load has besides its duration; ``seed`` is that of the
         phase.
         """
 
@@ -310,7 +310,7 @@ class LuaLoad(SysbenchLoad):
         return [f"--seed={seed}", *([f"--pace-per-s={rate}"] if rate else [])]
 
     def progress(self, line: str, seconds: float) -> str | None:  # noqa: ARG002  (the script says what it counts)
-        """What the script reports itself."""
+        """The progress that the script reports itself."""
         parsed = parse_line(line) or {}
         return str(parsed["progress"]) if "progress" in parsed else None
 

@@ -161,8 +161,8 @@ def second_ends(arrivals: Sequence[tuple[float, Second]]) -> list[float]:
 
 @dataclass(frozen=True)
 class Session:
-    """What a workload works with. ``servers`` are the database servers of the entry point's
-    group.
+    """The stack and the entry point that a workload works with. ``servers`` are the database
+    servers of the entry point's group.
     """
 
     stack: RunningStack
@@ -251,7 +251,7 @@ class Workload(BaseModel, ABC):
 
     @property
     def uses(self) -> frozenset[str]:
-        """Which of TABLES, ROWS, DIST and RATE it uses, by the names of `Parameters`."""
+        """TABLES, ROWS, DIST and RATE as far as it uses them, by the names of `Parameters`."""
         return frozenset()
 
     def options(self) -> dict[str, OptionValue]:

@@ -42,7 +42,7 @@ class ListAppend(HistoryLoad):
         return self.append == "read-modify-write"
 
     def client_options(self) -> dict[str, Any]:
-        """Of `ListTransactions`."""
+        """The options of `ListTransactions`."""
         sizes = {
             "keys": self.keys,
             "appends_per_key": self.appends_per_key,
@@ -51,7 +51,7 @@ class ListAppend(HistoryLoad):
         return {**sizes, "overwrite": self.overwrites}
 
     def anomalies(self, txns: list[Txn]) -> dict[str, Anomaly]:
-        """By lists, and by cycles."""
+        """The anomalies by lists, and by cycles."""
         # Late, for start-up time: the search for cycles imports SciPy, which a list of workloads
         # does without.
         from sandbox.load.common.isolation.list_append import ListHistory, anomalies

@@ -57,11 +57,11 @@ class ListTransactions:
         return done
 
     def kind_of(self, ops: history.Ops) -> str:
-        """By whether it appends."""
+        """The kind of a transaction, by whether it appends."""
         return "write" if any(name == "append" for name, _, _ in ops) else "read"
 
     def all_reads(self) -> history.Ops:
-        """Of every key so far."""
+        """Reads of every key so far."""
         return [["r", key, None] for key in range(self._last_key + 1)]
 
     def _op(self, dice: random.Random, read: bool) -> list[Any]:

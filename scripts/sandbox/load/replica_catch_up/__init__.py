@@ -38,7 +38,7 @@ COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 2300.0, 3400.0, 450.0
 reads.
 """
 OTHER_S = 2.0
-"""The same: until the relay log has everything, and the start of the reads."""
+"""Seconds until the relay log has everything, and the start of the reads."""
 
 
 class ReplicaCatchUp(Workload):
@@ -62,11 +62,11 @@ class ReplicaCatchUp(Workload):
 
     @property
     def uses(self) -> frozenset[str]:
-        """Of the writes; they have no rate."""
+        """Parameters of the writes, which have no rate."""
         return frozenset({"tables", "rows_per_table", "distribution"})
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:
-        """That of the writes."""
+        """The data of the writes."""
         return WRITES.data_needed(parameters)
 
     def work_s(self, parameters: Parameters) -> float:  # noqa: ARG002  (the shape of a workload)
@@ -75,7 +75,7 @@ class ReplicaCatchUp(Workload):
         return self.transactions / COMMIT_TPS + self.transactions / apply_tps + OTHER_S
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """As for any write load."""
+        """Prepares the data as for any write load."""
         return WRITES.prepare(session, log)
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
@@ -151,7 +151,7 @@ class ReplicaCatchUp(Workload):
 
 
 def _replicas(session: Session) -> list[StackNode]:
-    """What follows the writer now, such as a source whose place was taken."""
+    """Servers that follow the writer now, such as a source whose place was taken."""
     others = [
         node
         for node in followers(session.servers, session.writer.node)

@@ -76,7 +76,7 @@ class ReplicaApplier:
         self._run(f"START {self._word} SQL_THREAD")
 
     def run_again(self) -> None:
-        """The same over a new connection: the old one may be waiting, or lost."""
+        """Starts the applier over a new connection: the old one may be waiting, or lost."""
         self._connection = self._connect()
         self.start()
 

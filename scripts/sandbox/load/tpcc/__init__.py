@@ -33,7 +33,7 @@ _CONDITIONS = yaml.safe_load(
     files(__package__).joinpath("conditions.yaml").read_text(encoding="utf-8")
 )
 CONDITIONS = {name: (each["holds"], each["broken"]) for name, each in _CONDITIONS.items()}
-"""What must hold, and the query for the rows that break it."""
+"""Name → the condition that must hold, and the query for the rows that break it."""
 
 CHECK_LIMIT_S = 300.0
 
@@ -91,7 +91,7 @@ class Tpcc(LuaLoad):
         return grown <= self.growth_percent
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """As in every Python load; new tables are analyzed."""
+        """Prepares the data as every load does; new tables are analyzed."""
         record = super().prepare(session, log)
         if record and not record.reused:
             names = ", ".join(PREFIX + name for name in TABLES)

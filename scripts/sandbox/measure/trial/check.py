@@ -20,7 +20,9 @@ Finding = tuple[Verdict, str]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a trial left. ``ledger`` None: the prober's log could not be judged."""
+    """The traces of a trial, from which checks judge. ``ledger`` None: the prober's log could not
+    be judged.
+    """
 
     ledger: LedgerCounts | None
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -28,8 +30,8 @@ class Evidence:
     behind: Mapping[str, str] = field(default_factory=dict)
     """Nodes that had not caught up with the writer when they were read, each with the reason."""
     idle: Collection[str] = ()
-    """Those of them that are out of their group, such as an old source that may not rejoin: no
-    readers.
+    """Nodes of ``behind`` that are out of their group, such as an old source that may not rejoin:
+    no readers.
     """
     transactions: Mapping[str, str | None] = field(default_factory=dict)
     """Node → its GTID set or position; none where those of several nodes cannot be compared."""

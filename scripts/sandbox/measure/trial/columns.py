@@ -20,13 +20,13 @@ READ_STREAMS = ("writer", "reader")
 STREAMS = (*WRITE_STREAMS, *READ_STREAMS)
 """The code of a stream in a column is its position here."""
 OUTCOMES = ("acked", "failed", "unknown")
-"""Likewise."""
+"""The code of an outcome in a column is its position here."""
 ACKED, FAILED, UNKNOWN = range(3)
 NO_OUTCOME = "no_outcome"
 """The error code of an intent without an outcome: the client died."""
 
 MALFORMED = (ValueError, KeyError, OverflowError)
-"""What a malformed line raises."""
+"""Errors that a malformed line raises."""
 _STREAM_CODES = {name: code for code, name in enumerate(STREAMS)}
 _WRITE_CODES = {name: _STREAM_CODES[name] for name in WRITE_STREAMS}
 _READ_CODES = {name: _STREAM_CODES[name] for name in READ_STREAMS}
@@ -86,8 +86,8 @@ class MissedColumns:
 
 
 class Collected:
-    """What the lines read so far hold. Raises one of ``MALFORMED`` for a line that is not of the
-    format.
+    """The contents of the lines read so far. Raises one of ``MALFORMED`` for a line that is not of
+    the format.
     """
 
     def __init__(self) -> None:

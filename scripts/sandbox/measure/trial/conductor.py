@@ -112,8 +112,8 @@ class Conductor:
         self._moving: set[str] = set()
         """Nodes that may get another address."""
         self._script: deque[Part] = deque()
-        """What the steps ask for, by the schedule's time; each part is due once the one before it
-        was done.
+        """Parts of the steps that are to come, by the schedule's time; each is due once the one
+        before it was done.
         """
         self._shift_s = 0.0
         """By how much the latest step began late: what follows it keeps its distance."""

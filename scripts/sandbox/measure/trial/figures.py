@@ -71,11 +71,13 @@ class StreamOutages:
 
     @property
     def first(self) -> Gap | None:
-        """That outage; where there is none, the first that came later, as a server returned."""
+        """The outage that was caused; where there is none, the first that came later, as a server
+        returned.
+        """
         return self.caused or next(iter(self.gaps), None)
 
     def until(self, gave_up_us: float) -> "StreamOutages":
-        """The same, but a gap that was open then is censored there."""
+        """These outages, but a gap that was open then is censored there."""
         cut = [
             Gap(gap.begin_us, gave_up_us, True) if gap.begin_us < gave_up_us < gap.end_us else gap
             for gap in self.gaps
@@ -133,7 +135,9 @@ def figures_of(
 
 
 def _of_streams(of_stream: Mapping[str, StreamOutages]) -> dict[str, dict[str, float]]:
-    """What a gap exceeds to be an outage, and the longest one that is none, by stream, ms."""
+    """By stream, ms: the length that a gap exceeds to be an outage, and the longest gap that is
+    none.
+    """
     return {
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
         "longest_stall_ms": {
@@ -202,8 +206,8 @@ def stream_outages(
     steps: Sequence[Injection],
     causes: Sequence[Cause] | None = None,
 ) -> dict[str, StreamOutages]:
-    """By stream of writes that the request has. ``causes`` None: the steps, each until it was
-    healed.
+    """The outages of each stream of writes that the request has. ``causes`` None: the steps, each
+    until it was healed.
     """
     if causes is None:
         causes = [(began, math.inf if healed is None else healed) for began, _, healed in steps]
@@ -261,8 +265,8 @@ def finite(value: float | None) -> float | None:
 
 
 def longest_blocks_ms(log: ProberLog, end_us: float) -> dict[str, float]:
-    """By stream that the request has: its longest run of slots due before the end of which none was
-    served.
+    """Of each stream that the request has, ms: the longest run of slots due before the end of which
+    none was served.
     """
     found = {}
     for stream in STREAMS:

@@ -250,8 +250,8 @@ def split_brain(
 
 
 def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whole | None:
-    """By its own rows, not the last writer's, which may be the old one; who took a write shows in
-    any node's rows.
+    """Judges by its own rows, not by the last writer's, which may be the old one; who took a write
+    shows in any node's rows.
     """
     writes = ledger.log.writes
     rows = ledger.present.get(elected)

@@ -33,7 +33,7 @@ _READ_LIMIT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """What a node holds: its rows as `read_ledger` gives them, and its transactions; or why it
+    """The contents of a node: its rows as `read_ledger` gives them, and its transactions; or why it
     could not be read.
     """
 
@@ -154,8 +154,8 @@ def _cell(rows: Sequence[Sequence[Any]]) -> Any:
 def read_ledgers_of(
     session: Session, schema: str, servers: Sequence[StackNode]
 ) -> dict[str, NodeReading]:
-    """What every server holds now, the writer last: whatever another one has beyond it was never
-    the writer's.
+    """The contents of every server now, the writer's last: whatever another one has beyond it was
+    never the writer's.
     """
     order = sorted(servers, key=lambda server: server.name == session.writer.node)
     return {

@@ -1,5 +1,5 @@
-"""What a trial's observers saw: the fault by other nodes, an election, who was writer when, each
-node's lag. Pure.
+"""Observations of a trial's observers: the fault by other nodes, an election, who was writer when,
+each node's lag. Pure.
 """
 
 import itertools
@@ -161,8 +161,8 @@ def _misses(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def _io_threads(answer: Mapping[str, Any]) -> list[str]:
-    """Of each channel of a replica, whose state is ``Yes/Yes``: the IO thread, then the SQL
-    thread.
+    """The state of the IO thread of each channel of a replica; a channel is ``Yes/Yes``, with that
+    of the SQL thread.
     """
     return [
         channel.partition("/")[0]

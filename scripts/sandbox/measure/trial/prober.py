@@ -48,7 +48,7 @@ class ProberRates:
 
 @dataclass(frozen=True, slots=True)
 class ProberPlan:
-    """What a prober does. ``write``, ``read``: (node, port) in the order in which they are tried;
+    """The work of a prober. ``write``, ``read``: (node, port) in the order in which they are tried;
     one: a proxy.
 
     ``observe``: servers of the stack, which it asks as root.
@@ -69,8 +69,8 @@ class ProberPlan:
     seed: int = 1
 
     def request(self, addresses: Mapping[str, str]) -> dict[str, Any]:
-        """As the client node gets it: addresses only, since a vanished name takes 20 s to look
-        up.
+        """The request as the client node gets it: addresses only, since a vanished name takes 20 s
+        to look up.
         """
 
         def at(places: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -236,7 +236,7 @@ class Prober:
 
     @property
     def last_words(self) -> str:
-        """What it printed last that is no line of its log, or why that cannot be written: why it
+        """The last text printed that is no line of its log, or why that cannot be written: why it
         ended.
         """
         return self._last or ("it printed nothing" if self.started else "it was not started")

@@ -1,4 +1,4 @@
-"""What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's
+"""The result of a trial: its figures, its ledger and the verdicts on it, as parts of the run's
 record.
 """
 

@@ -54,12 +54,14 @@ class TrialRequest(RunRequest):
 
     @property
     def name(self) -> str:
-        """Of every trial the same: its load is not what it is about."""
+        """The same name for every trial: its load is not what it is about."""
         return "trial"
 
     @property
     def schedule(self) -> Schedule:
-        """What breaks when; random steps as the seed draws them, or seed 1 where it has none."""
+        """The faults and actions in time; random steps as the seed draws them, or seed 1 where it
+        has none.
+        """
         return self.scenario.schedule() if self.seed is None else self.scenario.schedule(self.seed)
 
     @property
@@ -101,7 +103,7 @@ class StepTimes:
     gave_up: bool = False
     """Whether it was healed because writes did not come back within the limit."""
     outcome: str | None = None
-    """What an action did, or why it did not."""
+    """A sentence about an action: its deed, or why it was refused."""
     refused: bool = False
     undone: bool = False
     """Whether it was not done, which is no result of the setup: the trial is one of something
@@ -113,7 +115,7 @@ class StepTimes:
 
 @dataclass
 class Timeline:
-    """What happened when in a trial, on the prober's clock, µs."""
+    """The events of a trial, on the prober's clock, µs."""
 
     steps: list[StepTimes] = field(default_factory=list)
     whole_us: float | None = None
@@ -143,18 +145,18 @@ class TrialRun(Run[TrialRequest]):
     """A trial and what its steps have found so far."""
 
     breaking: Breaking
-    """It heals what is broken when the run is closed, and when this process is killed."""
+    """Heals whatever is broken when the run is closed, and when this process is killed."""
     prober: Prober
-    """It has its plan from the beginning; a step starts it."""
+    """The prober, with its plan from the beginning; a step starts it."""
     load: LoadAlongside | None = None
     """None in an idle trial, and before its start."""
     timeline: Timeline = field(default_factory=Timeline)
     sampling: ExitStack = field(default_factory=ExitStack)
-    """What samples the servers: it ends with the prober."""
+    """The sampling of the servers, which ends with the prober."""
     refused: dict[str, int] = field(default_factory=dict)
     """Connections that each server refused because it had too many."""
     judged: TrialRecord | None = None
-    """What the prober's log and the ledgers show; None until they are judged."""
+    """The findings of the prober's log and the ledgers; None until they are judged."""
 
     def completed(self, record: Record) -> Record:
         """The record with what broke in the trial and what came of it."""

@@ -93,8 +93,8 @@ def read_profile(path: Path) -> FaultProfile:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a trial is asked for, read once; a profile of random steps draws them from the seed of
-    each run.
+    """The faults and actions that a trial is asked for, read once; a profile of random steps draws
+    them from the seed of each run.
     """
 
     parts: tuple[FaultProfile, ...]
@@ -213,7 +213,7 @@ def _place(problem: ErrorDetails) -> tuple[int | str, ...]:
 
 
 def _text(problem: ErrorDetails) -> str:
-    """What is allowed; for an unknown key, the nearest one that there is."""
+    """The values that are allowed; for an unknown key, the nearest one that there is."""
     if problem["type"] != "extra_forbidden":
         return expected(problem).removeprefix("value error, ")
     *above, key = problem["loc"]

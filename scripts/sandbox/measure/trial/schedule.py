@@ -133,7 +133,7 @@ class Step(BaseModel):
 
     @property
     def name(self) -> str:
-        """Of its fault or action."""
+        """The name of its fault or action."""
         return self.fault or self.action or ""
 
     @property
@@ -143,7 +143,7 @@ class Step(BaseModel):
 
 
 class Schedule(BaseModel):
-    """What breaks when, in seconds from the first acknowledged write on."""
+    """Faults and actions in time, in seconds from the first acknowledged write on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     steps: list[Step] = Field(min_length=1)

@@ -16,7 +16,9 @@ from sandbox.measure.trial.prober_log import ProberLog
 
 PAUSED_NS = "wsrep_flow_control_paused_ns"
 _QUEUES = ("wsrep_local_recv_queue", "Gr_certification_queue", "Gr_applier_queue")
-"""What a member has received and not yet applied: of Galera, and the two of Group Replication."""
+"""Transactions that a member has received and not yet applied: of Galera, and the two of Group
+Replication.
+"""
 LOAD_BASELINE_US = 8e6
 """So long before the first injection the load counts as undisturbed: it has just started before
 that.
@@ -112,7 +114,7 @@ def queue_max(samples: ClusterSamples, since_us: float, until_us: float) -> int 
 
 
 def queue_points(samples: ClusterSamples, t0_us: float) -> dict[str, list[tuple[float, float]]]:
-    """By node, (seconds from t0, its queue)."""
+    """The queue of each node: (seconds from t0, transactions)."""
     points = {
         node: [
             ((each.at_us - t0_us) / _SECOND_US, float(each.queue))
@@ -125,8 +127,8 @@ def queue_points(samples: ClusterSamples, t0_us: float) -> dict[str, list[tuple[
 
 
 def paused_points(samples: ClusterSamples, t0_us: float) -> dict[str, list[tuple[float, float]]]:
-    """By node, (seconds from t0, percent of the time paused between two samples), in the middle
-    between them.
+    """The pauses of each node: (seconds from t0, percent of the time between two samples), in the
+    middle between them.
     """
     points: dict[str, list[tuple[float, float]]] = {}
     for node, seen in samples.items():
@@ -180,8 +182,8 @@ _SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TrialSeries:
-    """What a prober saw in each whole second from ``began_s`` to ``ended_s``, both counted from
-    t0.
+    """The observations of a prober in each whole second from ``began_s`` to ``ended_s``, both
+    counted from t0.
     """
 
     began_s: int
@@ -274,7 +276,9 @@ def _errors(log: ProberLog, seconds: Real) -> dict[str, list[int]]:
 
 
 def _lags(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
-    """As `observers.lag_ms` defines it, looked at as often as the observers ask."""
+    """The largest lag of each node in each second, as `observers.lag_ms` defines it, looked at as
+    often as the observers ask.
+    """
     interval_us = _SECOND_US * float(log.request.get("observe_interval_s", 0.1))
     looks = max(1, round(_SECOND_US / interval_us))
     times, newest = newest_rows(log.observations)

@@ -43,7 +43,7 @@ class ServerChange:
 
     @property
     def news(self) -> tuple[object, ...]:
-        """What makes it differ from another: each attempt to reach a server may fail in other
+        """The part in which two changes differ: each attempt to reach a server may fail in other
         words.
         """
         reason = self.state.reason
@@ -223,7 +223,7 @@ class ChangeLog:
             return self._changes.silent()
 
     def log(self, node: str, text: str) -> None:
-        """What a silent server has written into its log."""
+        """The log of a silent server."""
         with self._guard:
             self._tell(datetime.now(UTC).timestamp(), self._changes.log(node, text))
 

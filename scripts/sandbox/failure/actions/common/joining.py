@@ -23,7 +23,7 @@ _FINAL = (
     (re.compile(r"^\d*,Disconnected,\d*$"), "it has left its cluster"),
     (re.compile(r"^receiver(?=[^:]*\bNo\b)[^:]*: (?P<why>.+)"), "its replication has stopped"),
 )
-"""What a server that is not ready answers → what that means: Galera without its provider, a replica
+"""Answers of a server that is not ready → their meaning: Galera without its provider, a replica
 with an error.
 """
 _IN_GROUP = re.compile(r"\[ERROR\].*\[MY-(?:010584|010586|011451|011526|013146)\]")
@@ -65,7 +65,7 @@ def _shortened(line: str) -> str:
 
 
 def final_state(answer: str) -> str | None:
-    """What an answer means that does not become another one by itself; None for any other
+    """The meaning of an answer that does not become another one by itself; None for any other
     answer.
     """
     for pattern, meaning in _FINAL:
@@ -76,7 +76,7 @@ def final_state(answer: str) -> str | None:
 
 
 def final_states(servers: Collection[str], answers: Mapping[str, ReadyAnswer]) -> dict[str, str]:
-    """By server that is not ready, what its answer means, if that is final."""
+    """The meaning of each answer that is final, by server that is not ready."""
     found = {}
     for name, answer in answers.items():
         if name not in servers or answer.ready:
@@ -115,7 +115,7 @@ class JoinWatch:
         return None
 
     def why(self, node: str) -> str:
-        """What its log says since the watch began."""
+        """The reason in its log since the watch began."""
         cause = cause_in(self._log(node))
         return f"its log: {cause}" if cause else "its log has no error"
 
@@ -204,7 +204,7 @@ class _Return:
     before: Collection[str]
     watch: JoinWatch
     failed: tuple[str, str] | None = None
-    """What is wrong, and why; None while nothing is."""
+    """The failure, and its reason; None while there is none."""
 
     def is_over(self) -> bool:
         """Every node is asked, which costs the machine most, only once this one answers at all."""

@@ -69,7 +69,7 @@ class Replica:
         return _columns(answer.stdout)
 
     def status(self) -> ReplicationStatus:
-        """What it replicates, and from whom."""
+        """The state of its replication, and its source."""
         shown = self.run("SHOW ALL SLAVES STATUS" if self._mariadb else f"SHOW {self._word} STATUS")
         threads = [
             shown.get(f"Replica_{name}_Running") or shown.get(f"Slave_{name}_Running")
@@ -94,7 +94,7 @@ class Replica:
         self.run("STOP SLAVE IO_THREAD" if self._mariadb else f"STOP {self._word} IO_THREAD")
 
     def start_receiving(self) -> None:
-        """It gets what its source has again; harmless where it does."""
+        """Starts its receiver again; harmless where it does."""
         self.run("START SLAVE IO_THREAD" if self._mariadb else f"START {self._word} IO_THREAD")
 
     def start(self) -> None:
@@ -177,8 +177,8 @@ class Replica:
         )
 
     def lacks(self, held: str) -> str:
-        """What it does not have of another server's GTID set or position; empty where it has
-        all.
+        """The transactions that it does not have of another server's GTID set or position; empty
+        where it has all.
         """
         return beyond(held, self.held())
 
@@ -243,7 +243,7 @@ class Replica:
 
 
 def replication_password(operation: Operation) -> str:
-    """Of the replication account; it goes into statements on standard input only."""
+    """The password of the replication account; it goes into statements on standard input only."""
     answer = operation.stack.run(operation.client, ["sed", "-n", "2p", "/sandbox/passwords"])
     if answer.code or not answer.stdout.strip():
         what = "the password of the replication account cannot be read"

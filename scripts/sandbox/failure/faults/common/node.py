@@ -1,6 +1,4 @@
-"""What faults ask of a node and do to it alike: scripts, its server, its limits, its data
-directory.
-"""
+"""Shared by faults: scripts in a node, its server, its limits, its data directory."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -46,7 +44,7 @@ def has_ended(node: NodeControl) -> bool:
 
 
 def missing_end(node: NodeControl) -> str | None:
-    """What shows that the container has not ended."""
+    """The sign that the container has not ended."""
     return None if has_ended(node) else f"its container is {node.state()}"
 
 
@@ -79,7 +77,7 @@ def beside(node: NodeControl, script: str, what: str) -> str:
 
 
 def beside_disk(node: NodeControl, script: str, what: str) -> str:
-    """Like `beside`, with the data directory at /data."""
+    """Output of a script as from `beside`, with the data directory at /data."""
     return _in_helper(node.beside_disk, script, what)
 
 

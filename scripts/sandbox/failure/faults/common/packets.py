@@ -15,7 +15,7 @@ from sandbox.profile.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 CHAIN = "SANDBOX-FAULT"
-"""What the name of every chain begins with: each fault has one of its own, so that two can be in
+"""The beginning of the name of every chain: each fault has one of its own, so that two can be in
 effect at once.
 """
 Way = Literal["in", "out"]
@@ -83,8 +83,8 @@ def start_helper(node: NodeControl) -> None:
 
 
 class PacketFault(Fault):
-    """What partition, reset and loss have in common: which packets, and how it is seen that they
-    are filtered.
+    """The base of partition, reset and loss: which packets, and how it is seen that they are
+    filtered.
     """
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"iptables"})
@@ -205,8 +205,8 @@ class Severance(PacketFault):
 def missing_rules(
     listed: str, chain: str, addresses: Sequence[str], ways: Sequence[Way]
 ) -> str | None:
-    """What `iptables -S` lacks for the rules of a chain to be in effect; None where nothing is
-    missing.
+    """The part that `iptables -S` lacks for the rules of a chain to be in effect; None where
+    nothing is missing.
     """
     lines = listed.splitlines()
     for hook, _ in _SIDES.values():
@@ -230,7 +230,7 @@ def connecting(addresses: Sequence[str], port: int) -> str:
 
 
 class TrafficFault(Fault):
-    """What delay and bandwidth have in common. ``discipline``: its name for `tc`."""
+    """The base of delay and bandwidth. ``discipline``: its name for `tc`."""
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     lives_in_container: ClassVar[bool] = True
@@ -239,7 +239,7 @@ class TrafficFault(Fault):
 
     @abstractmethod
     def arguments(self) -> str:
-        """Those of the discipline."""
+        """The arguments of the discipline."""
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (it slows down everyone)
         shown(node)  # the helper starts before it is needed

@@ -1,3 +1,3 @@
-"""What a history of transactions shows of a server's isolation: anomalies, named as Adya and Elle
-name them. Pure.
+"""The isolation of a server by a history of transactions: anomalies, named as Adya and Elle name
+them. Pure.
 """

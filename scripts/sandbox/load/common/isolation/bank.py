@@ -35,7 +35,7 @@ class BankHistory:
 
     @cached_property
     def writes(self) -> dict[Version, dict[int, Version]]:
-        """Of each committed transfer: account → the version that it replaced."""
+        """The writes of each committed transfer: account → the version that it replaced."""
         return {
             version: {op[1]: op[2][1] for op in txn.ops if op[0] == "w"}
             for version, txn in self.transfers.items()
@@ -53,12 +53,12 @@ class BankHistory:
 
     @cached_property
     def load_reads(self) -> list[tuple[Txn, dict[int, tuple[int, Version]]]]:
-        """Those of the load."""
+        """Reads of the load."""
         return [(txn, seen) for txn, seen in self.reads if not txn.final]
 
     @cached_property
     def finals(self) -> list[tuple[Txn, dict[int, tuple[int, Version]]]]:
-        """Those after it, one for each node."""
+        """Reads after the load, one for each node."""
         return [(txn, seen) for txn, seen in self.reads if txn.final]
 
     @cached_property
@@ -194,8 +194,8 @@ def _fractured(history: BankHistory) -> Iterator[str]:
 def _other_halves(
     history: BankHistory, account: int, version: Version, most: int
 ) -> Iterator[tuple[int, Version]]:
-    """Of what a version of an account contains: each other account, with its newest transfer to or
-    from this one.
+    """Halves of the transfers that a version of an account contains: each other account, with its
+    newest transfer to or from this one.
     """
     known: set[int] = set()
     passed: set[Version] = set()

@@ -59,7 +59,7 @@ class ListHistory:
 
     @cached_property
     def last_reads(self) -> Mapping[int, Mapping[Key, Elements]]:
-        """What its last external read saw."""
+        """The elements that its last external read saw, by key."""
         return _by_txn(self.reads)
 
     @cached_property
@@ -108,7 +108,7 @@ class ListHistory:
 
 
 def appends_of(txn: Txn) -> dict[Key, list[Element]]:
-    """What a transaction appends, by key, in its order."""
+    """The elements that a transaction appends, by key, in its order."""
     found: dict[Key, list[Element]] = {}
     for op in txn.ops:
         if op[0] == "append":

@@ -1,4 +1,4 @@
-"""Which anomalies an isolation level promises to be absent, by server and setting, with the source.
+"""Anomalies that an isolation level promises to be absent, by server and setting, with the source.
 Pure.
 """
 
@@ -59,8 +59,8 @@ _SNAPSHOT_WRITES = (
 
 @dataclass(frozen=True)
 class Guarantees:
-    """What was configured. ``spread``: clients on more than one node, or on one that receives from
-    the writer.
+    """The configuration of a load's sessions. ``spread``: clients on more than one node, or on one
+    that receives from the writer.
 
     ``snapshot_isolation``: MariaDB's innodb_snapshot_isolation. ``causal_reads``: Galera's
     wsrep_sync_wait includes reads, or group_replication_consistency orders them after all that was
@@ -114,8 +114,8 @@ class Guarantees:
         return None
 
     def _kept(self, anomaly: str) -> str | None:
-        """What only a lost update explains, where one may replace a write; else it must be there in
-        any case.
+        """Checks on writes that only a lost update explains, where one may replace a write; else a
+        write must be there in any case.
         """
         if anomaly == "incompatible_orders" and self.level == "READ-UNCOMMITTED":
             return None  # what was read may be rolled back

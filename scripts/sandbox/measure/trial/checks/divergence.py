@@ -9,8 +9,8 @@ from sandbox.record.trial import LedgerCounts
 
 
 def judge(evidence: Evidence) -> Finding:
-    """By the rows of the ledger, then by the transactions that a node has and the writer has not
-    (errant ones).
+    """The verdict by the rows of the ledger, then by the transactions that a node has and the
+    writer has not (errant ones).
 
     A node that is behind explains what it lacks, and not what the only writer, which is read last,
     lacks.
@@ -49,7 +49,7 @@ def _writer_lacks(ledger: LedgerCounts) -> int:
 
 
 def _errant(evidence: Evidence) -> Mapping[str, str]:
-    """By node, the transactions that it has and the writer has not."""
+    """The transactions of each node that it has and the writer has not."""
     held = evidence.transactions.get(evidence.writer or "")
     if not held:
         return {}

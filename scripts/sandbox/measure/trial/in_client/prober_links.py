@@ -170,7 +170,7 @@ class Entry(NamedTuple):
 
 
 class Route:
-    """Which of several entries is next: the current one until it fails, or each in turn."""
+    """The order of several entries: the current one until it fails, or each in turn."""
 
     def __init__(self, entries: Sequence[Entry], in_turn: bool = False) -> None:
         self.entries = entries

@@ -30,7 +30,7 @@ OBSERVED = (
     "LEFT JOIN (SELECT op_id, at FROM ledger ORDER BY id DESC LIMIT 1) AS newest ON TRUE"
 )
 READ_ONLY = "SELECT @@global.read_only AS read_only"
-"""The same where there is no ledger: nothing but who takes writes."""
+"""The question where there is no ledger: nothing but who takes writes."""
 WSREP = (
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status',"
     " 'wsrep_local_state_comment', 'wsrep_cluster_size', 'wsrep_local_state',"
@@ -98,8 +98,8 @@ _BEHIND = re.compile(r"Seconds_Behind_(Source|Master)")
 
 
 def facts(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What names a server's state (`sandbox.stack.server_states`): its status, or its replication
-    channels.
+    """The facts that name a server's state (`sandbox.stack.server_states`): its status, or its
+    replication channels.
     """
     if topology == "galera":
         return {"status": {row["Variable_name"].lower(): row["Value"] for row in rows}}
@@ -152,7 +152,7 @@ class Observer:
         self._statement = ""
         self._observed = OBSERVED.format(gtid=GTID[target["family"]]) if ledger else READ_ONLY
         self.facts: dict[str, Any] = {}
-        """What names the server's state, by its last answer."""
+        """Facts that name the server's state, by its last answer."""
         self._link: links.Link | None = None
 
     def ask(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Attempt:
 
 
 class Memory:
-    """What was acknowledged in the last ten seconds, and the rows that finished reads saw on each
+    """The writes acknowledged in the last ten seconds, and the rows that finished reads saw on each
     node.
     """
 
@@ -77,8 +77,8 @@ class Memory:
             self._acknowledged.popleft()
 
     def asked(self, sent_us: int, draw: random.Random) -> dict[int, int]:
-        """What a read sent now asks for, op → its acknowledgement, µs: the 20 newest, and 20 drawn
-        from the others.
+        """The writes that a read sent now asks for, op → its acknowledgement, µs: the 20 newest,
+        and 20 drawn from the others.
         """
         with self._lock:
             self._forget(sent_us)
@@ -93,8 +93,8 @@ class Memory:
     def judge(
         self, node: str, missing: Iterable[int], found: Iterable[int], sent_us: int, done_us: int
     ) -> list[str]:
-        """What a read misses and another one had got from this node before it was sent. Remembers
-        what it found.
+        """Writes that a read misses and another one had got from this node before it was sent.
+        Remembers what it found.
         """
         with self._lock:
             seen = self._seen.setdefault(node, OrderedDict())
@@ -108,8 +108,8 @@ class Memory:
 
 
 class Shared(NamedTuple):
-    """What all streams of a prober have in common. ``transaction``: a write is BEGIN, INSERT,
-    COMMIT.
+    """Everything that the streams of a prober have in common. ``transaction``: a write is BEGIN,
+    INSERT, COMMIT.
 
     ``opening_s``: a pool opens no two connections to an entry closer together: hundreds at once
     would be the overload that it measures. A slot that finds none waits for one of the others.
@@ -167,7 +167,7 @@ class Connections:
     def run(
         self, attempt: Attempt, work: Callable[[links.Link], Any]
     ) -> tuple[Any, links.Code, int]:
-        """What ``work`` returned, or None with the error's code; and when that was, µs."""
+        """The answer of ``work``, or None with the error's code; and when that was, µs."""
         link: links.Link | None = None
         code: links.Code = links.NONE
         try:
@@ -265,8 +265,8 @@ class Connections:
             link.close()
 
     def _failed(self, attempt: Attempt) -> None:
-        """What was idle since before the operation is taken for broken, too: a pool would test it
-        before its use.
+        """Takes connections that were idle since before the operation for broken, too: a pool would
+        test it before its use.
         """
         entry = self._route.entry(attempt.position)
         moves = (
@@ -336,7 +336,7 @@ class Reads(NamedTuple):
     draw: random.Random
 
     def slot(self, due_us: int) -> Task:
-        """What sends the read."""
+        """A task that sends the read."""
         return partial(self._send, due_us)
 
     def _send(self, due_us: int) -> None:

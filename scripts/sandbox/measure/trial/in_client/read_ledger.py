@@ -83,7 +83,7 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What the server has, or null with the error's text."""
+    """The server's rows, or null with the error's text."""
     try:
         return read(request)
     except (pymysql.MySQLError, OSError, BufferError) as error:
