@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.plugin_options import OptionValue, make_plugin
 from sandbox.core.plugins import plugins_of_classes
-from sandbox.judge.survival import Lasted
+from sandbox.record.trial import Lasted
 from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sandbox.judge.changes import Shift, changes
-from sandbox.judge.survival import Lasted
 from sandbox.judge.verdict import (
     UNSTEADY_SHARE,
     Judgement,
@@ -23,6 +22,7 @@ from sandbox.judge.verdict import (
 from sandbox.record.manifest import Adjustment, MatrixPart
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record, Status
+from sandbox.record.trial import Lasted
 
 NoiseSource = Literal["calibrated", "canary, noisier than calibrated", "canary", "unknown"]
 Noise = tuple[NoiseSource, float | None]

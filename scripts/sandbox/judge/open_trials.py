@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.judge.compare import Judged, Verdict, lasted
-from sandbox.judge.survival import Lasted, log_rank_p
+from sandbox.judge.rank_tests import log_rank_p
 from sandbox.judge.verdict import (
     ALPHA,
     Effect,
@@ -25,6 +25,7 @@ from sandbox.judge.verdict import (
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
+from sandbox.record.trial import Lasted
 
 CENSORED = "censored"
 """The word for a comparison that neither the log-rank test nor the size decides."""

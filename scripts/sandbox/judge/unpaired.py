@@ -18,12 +18,12 @@ from sandbox.judge.compare import (
     why_unjudged,
 )
 from sandbox.judge.open_trials import ENDLESS, Bounds, bounds_of
-from sandbox.judge.rank_tests import rank_sum_interval, rank_sum_p, shift
-from sandbox.judge.survival import Lasted, censored_median
+from sandbox.judge.rank_tests import censored_median, rank_sum_interval, rank_sum_p, shift
 from sandbox.judge.verdict import Effect, judge, margin_of, qualified, spread
 from sandbox.record.manifest import Manifest
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
+from sandbox.record.trial import Lasted
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 

@@ -4,6 +4,11 @@ they come from.
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Lasted = tuple[float, bool]
+"""A length, and whether it was censored: still open when the watch ended, so that it is the length
+seen.
+"""
+
 
 class TrialPart(BaseModel):
     """Base of what a record holds of a trial: no unknown keys, immutable."""

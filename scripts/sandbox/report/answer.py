@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.judge.compare import Judged, Verdict, lasted
-from sandbox.judge.survival import Lasted
 from sandbox.judge.verdict import FEWEST_BLOCKS
 from sandbox.record.manifest import CellPart, ExpectedPart, MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
+from sandbox.record.trial import Lasted
 from sandbox.report.document import Table
 from sandbox.report.text import figure, levels_text, shown, varied
 from sandbox.report.trial_cells import cell_table, is_open, median_text, seen_median

@@ -6,11 +6,11 @@ from typing import Any
 from sandbox.judge.changes import FEWEST, Shift
 from sandbox.judge.compare import lasted, unsteady_cells
 from sandbox.judge.past_results import History, Point, Series
-from sandbox.judge.survival import Lasted
 from sandbox.judge.unpaired import ResultSide, Unpaired, UnpairedVerdict
 from sandbox.judge.variants import Differences, data_of
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.metrics import METRICS, Metric
+from sandbox.record.trial import Lasted
 from sandbox.report.document import (
     Column,
     Document,

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sandbox.judge.compare import lasted
-from sandbox.judge.survival import Lasted, censored_median, median_interval
+from sandbox.judge.rank_tests import censored_median, median_interval
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
+from sandbox.record.trial import Lasted
 from sandbox.report.document import Column, Row, Table, TableCell
 from sandbox.report.text import figure, varied
 

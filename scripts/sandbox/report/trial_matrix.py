@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from sandbox.judge.compare import Judged
-from sandbox.judge.survival import median_interval
+from sandbox.judge.rank_tests import median_interval
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, in_group

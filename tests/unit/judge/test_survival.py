@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.judge.survival import (
-    Lasted,
-    MedianInterval,
-    censored_median,
-    log_rank_p,
-    median_interval,
-)
+from sandbox.judge.rank_tests import MedianInterval, censored_median, log_rank_p, median_interval
+from sandbox.record.trial import Lasted
 
 
 def ended(*lengths: float) -> list[Lasted]:

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.judge.compare import Judged, judge_matrix, lasted
 from sandbox.judge.open_trials import CENSORED, Bounds, CensoredVerdict, by_log_rank, outlasts
-from sandbox.judge.survival import log_rank_p
+from sandbox.judge.rank_tests import log_rank_p
 from sandbox.judge.verdict import benjamini_hochberg
 from sandbox.record.record import Record
 from sandbox.report.verdicts import any_open, censored_figures, figures, verdict_data, wide_figures

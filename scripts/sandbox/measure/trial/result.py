@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from sandbox.judge.survival import Lasted
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial.check import Evidence, judge_all
 from sandbox.measure.trial.figures import Cause, figures_of, nearest_rank
@@ -26,7 +25,15 @@ from sandbox.measure.trial.series import (
 )
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Metrics, Record
-from sandbox.record.trial import Figures, LedgerCounts, OpCount, TrialRecord, TrialStep, WritersSeen
+from sandbox.record.trial import (
+    Figures,
+    Lasted,
+    LedgerCounts,
+    OpCount,
+    TrialRecord,
+    TrialStep,
+    WritersSeen,
+)
 
 _TOO_MANY = "1040"
 """A server's error for one connection more than max_connections."""

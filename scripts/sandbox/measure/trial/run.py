@@ -9,7 +9,6 @@ from typing import Protocol
 from sandbox.core.errors import SandboxError
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.targets import refuse_impossible
-from sandbox.judge.survival import Lasted
 from sandbox.load.common.workload import refuse_as_companion
 from sandbox.measure.run import Run, RunRequest
 from sandbox.measure.trial.ledger_on_servers import schema_of
@@ -18,7 +17,7 @@ from sandbox.measure.trial.scenario import Scenario
 from sandbox.measure.trial.schedule import SAME, Schedule, Step
 from sandbox.profile.names import MEMBERS
 from sandbox.record.record import Record
-from sandbox.record.trial import TrialRecord
+from sandbox.record.trial import Lasted, TrialRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 
 

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sandbox.judge.compare import lasted
-from sandbox.judge.survival import Lasted, median_interval
+from sandbox.judge.rank_tests import median_interval
 from sandbox.measure.trial.series import TrialSeries
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
-from sandbox.record.trial import TrialRecord
+from sandbox.record.trial import Lasted, TrialRecord
 from sandbox.report.charts.layout import Layout, Place, RunData, by_cell, layout_of
 from sandbox.report.charts.matrix import ALWAYS
 from sandbox.report.charts.svg import LOG_FROM, Bar, Figure, Line, Mark

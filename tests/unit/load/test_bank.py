@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.load.common.isolation.bank import BankHistory, bank_anomalies
+from sandbox.load.bank import BankHistory, bank_anomalies
 from sandbox.load.common.isolation.history import Txn, TxnOutcome
 
 State = dict[int, tuple[int, int]]
