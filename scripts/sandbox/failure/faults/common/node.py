@@ -195,12 +195,15 @@ def refuse_shared_disk(node: NodeControl) -> None:
     the host's disk.
     """
     mount = _mount_of(node)
-    size = mount.get("size") or _blocks(node, mount) if "shared" not in mount else None
-    if size is None or int(size) > LARGEST:
+    known = mount.get("shared")
+    if known is None:
+        size = mount.get("size") or _blocks(node, mount)
+        if size is None:
+            known = "of unknown size"
+        elif int(size) > LARGEST:
+            known = f"{int(size) / 1024**3:.0f} GiB; at most 64"
+    if known is not None:
         what = f"the fault disk-full is skipped: the disk of {node.name} may be the host's"
-        known = mount.get("shared") or (
-            f"{int(size) / 1024**3:.0f} GiB; at most 64" if size else "of unknown size"
-        )
         raise SandboxError(what, f"{DATA}: {known}", _STEP, ExitCode.UNKNOWN)
 
 
