@@ -86,6 +86,7 @@ class Finding:
         return "too noisy" if self._bound < self._margin else "inconclusive"
 
     def _share(self, loss: float) -> float:
+        """A loss on the metric's scale as a share of the base: of its throughput, or of its cost."""
         return -math.expm1(-loss) if self._sign > 0 else math.expm1(loss)
 
     @property
@@ -98,6 +99,7 @@ class Finding:
 
     @property
     def _sign(self) -> int:
+        """1 where more is better, so that a loss is a fall; −1 for a cost."""
         return 1 if self.effect is None or self.effect.metric.higher_is_better else -1
 
 

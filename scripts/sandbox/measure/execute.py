@@ -119,7 +119,7 @@ def execute(run: AnyRun, procedure: Procedure[Any, AnyRun], result: ResultFolder
             status, reason = _take_steps(run, procedure)
     except KeyboardInterrupt:  # the second one, or one that came while something was healed
         status = "interrupted"
-        reason = "; ".join(filter(None, (reason, "interrupted while the run was closed")))
+        reason = _both(reason, "interrupted while the run was closed")
     except Exception as error:
         if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
             _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
@@ -128,8 +128,13 @@ def execute(run: AnyRun, procedure: Procedure[Any, AnyRun], result: ResultFolder
         status = "interrupted" if status == "interrupted" else "infra_error"
         text = f"{error.what}: {error.known}"
         if text not in (reason or ""):  # an interruption that healed has said it
-            reason = "; ".join(filter(None, (reason, text)))
+            reason = _both(reason, text)
     return _leave(run, result, status, reason)
+
+
+def _both(reason: str | None, more: str) -> str:
+    """A reason, if there is one, and another after it."""
+    return f"{reason}; {more}" if reason else more
 
 
 def _take_steps(run: AnyRun, procedure: Procedure[Any, AnyRun]) -> tuple[Status, str | None]:

@@ -178,13 +178,15 @@ def limit_now(node: NodeControl, name: LimitName) -> dict[str, str]:
 
 def restore_limit(node: NodeControl, name: LimitName, before: Mapping[str, str]) -> None:
     """Sets the limit that `limit_now` had read, and leaves the other one as it is."""
-    if node.state() != "gone":
-        now = node.limits()
-        text = before[name]
-        if name == "cpus":
-            node.limit(replace(now, cpus=float(text) if text else None))
-        else:
-            node.limit(replace(now, memory_bytes=int(text) if text else None))
+    if node.state() == "gone":
+        return
+    limits = node.limits()
+    text = before[name]
+    if name == "cpus":
+        limits = replace(limits, cpus=float(text) if text else None)
+    else:
+        limits = replace(limits, memory_bytes=int(text) if text else None)
+    node.limit(limits)
 
 
 def refuse_shared_disk(node: NodeControl) -> None:
@@ -255,11 +257,16 @@ def data_mount(mountinfo: str) -> dict[str, str]:
         (word.removeprefix("size=") for word in options.split(",") if word.startswith("size=")), ""
     )
     mount = {"device": mine[2], "root": mine[3], "kind": kind, "source": source}
-    return mount | ({"size": str(_bytes(limit))} if limit else {})
+    if limit:
+        mount["size"] = str(_bytes(limit))
+    return mount
 
 
 def _bytes(text: str) -> int:
-    return int(text[:-1]) * _UNITS[text[-1]] if text[-1] in _UNITS else int(text)
+    """``4194304k`` as bytes."""
+    if text[-1] in _UNITS:
+        return int(text[:-1]) * _UNITS[text[-1]]
+    return int(text)
 
 
 def _blocks(node: NodeControl, mount: dict[str, str]) -> int | None:
