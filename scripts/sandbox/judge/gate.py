@@ -86,7 +86,7 @@ class Finding:
         return "too noisy" if self._bound < self._margin else "inconclusive"
 
     def _share(self, loss: float) -> float:
-        """A loss on the metric's scale as a share of the base: of its throughput, or of its cost."""
+        """A loss on the metric's scale as a share of the base: of throughput, or of cost."""
         return -math.expm1(-loss) if self._sign > 0 else math.expm1(loss)
 
     @property
