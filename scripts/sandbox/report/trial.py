@@ -53,7 +53,7 @@ def trial_facts(record: Record) -> Iterator[Fact]:
     if trial is not None:
         for step in trial.steps:
             yield Fact("action" if step.action else "fault", step_text(step, trial))
-        yield Fact("probe", _prober(trial))
+        yield Fact("prober", _prober(trial))
         yield from _times(record, trial)
         yield from _cluster(record)
         yield Fact("writers seen", _writers(trial))

@@ -193,7 +193,7 @@ def test_why_there_is_no_lag_is_said() -> None:
     ],
 )
 def test_what_ran_beside_the_probe(changed: dict[str, Any], said: str) -> None:
-    text = row(trial_text(changed_trial(**changed)), "probe")
+    text = row(trial_text(changed_trial(**changed)), "prober")
     assert text.startswith(
         "100 writes/s pooled, 20/s on new connections, 100 + 100 reads/s, through the proxy;"
     )
@@ -202,7 +202,7 @@ def test_what_ran_beside_the_probe(changed: dict[str, Any], said: str) -> None:
 
 def test_a_probe_that_knows_every_server_says_so() -> None:
     assert "direct: it knows every server and tries the next" in row(
-        trial_text(trial_record(direct=True)), "probe"
+        trial_text(trial_record(direct=True)), "prober"
     )
 
 

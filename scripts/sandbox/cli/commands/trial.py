@@ -34,14 +34,14 @@ def command(
         float | None, typer.Option(help="How long it lasts (until writes are back; at most 60).")
     ] = None,
     rate: Annotated[
-        int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")
+        int, typer.Option(min=1, max=2000, help="Writes per second of the prober (100).")
     ] = 100,
     transaction: Annotated[
         bool,
         typer.Option("--transaction", help="Each write is BEGIN, INSERT, COMMIT (autocommit)."),
     ] = False,
     workload: Annotated[
-        str | None, chosen("Load beside the probe, at half of its capacity.", completion.workload)
+        str | None, chosen("Load beside the prober, at half of its capacity.", completion.workload)
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of that load (8).")] = None,
     via: Annotated[

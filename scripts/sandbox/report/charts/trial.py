@@ -54,7 +54,7 @@ _MISSING_S = 2.5
 """Between two samples, of which there is one a second: at least one is missing."""
 _STREAMS = {"pooled": "pooled", "fresh": "new connections"}
 _TIMELINE_CAPTION = (
-    "By the probe's clock, in seconds from the start of the first injection. Shaded: from the"
+    "By the prober's clock, in seconds from the start of the first injection. Shaded: from the"
     " injection to the heal (darker while it was not complete). Dashed: the heal, and when every"
     " node was ready again and had caught up. Latency counts from when a write was due; where it is"
     " interrupted, writes due then were never served."
