@@ -18,8 +18,8 @@ from sandbox.failure.fault import (
     Injection,
     Peer,
     Scene,
-    end_together,
     fault_named,
+    refuse_broken,
     refuse_kind,
     refuse_unable,
 )
@@ -272,18 +272,6 @@ class Breaker(Breaking):
         )
 
 
-def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
-    """Raises SandboxError (exit 2) where a node is broken already and the heal of one fault would
-    end both.
-    """
-    there = [each for each in breakages(stack.project) if each.node in request.nodes]
-    for each in there:
-        if end_together(each.fault, request.fault):
-            what = f"{each.fault} is already active on {each.node}"
-            known = "one of the two would end the other"
-            raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
-
-
 def heal_recorded(
     stack: RunningStack,
     on_heal: Callable[[Breakage], None],
@@ -317,9 +305,7 @@ def heal_recorded(
 
 
 def release_helpers(stack: RunningStack) -> None:
-    """Removes helpers that a killed trial and its guard have left; for a fault that still needs one
-    it starts again.
-    """
+    """Removes helpers that a killed trial and its guard have left: a fault starts its own again."""
     _at_once(
         lambda node: node.release(),
         [stack.control(node.name) for node in stack.nodes() if node.has_container],
@@ -405,9 +391,7 @@ def _fulfil(future: Future[Answer], do: Callable[[Subject], Answer], subject: Su
 
 
 def _wait_through(futures: Sequence[Future[Answer]]) -> None:
-    """Waits for all of them, however often it is interrupted; only then it raises the
-    interruption.
-    """
+    """Waits for all of them; only then it raises an interruption, however often it comes."""
     try:
         wait(futures)
     except BaseException:

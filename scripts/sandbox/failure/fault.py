@@ -13,7 +13,9 @@ from sandbox.core.plugin_options import OptionValue, make_plugin
 from sandbox.core.plugins import plugins_of_classes
 from sandbox.profile.library import Kind
 from sandbox.stack.engine_facts import KERNEL_ABILITIES
-from sandbox.stack.protocol import ExecResult, NodeControl
+from sandbox.stack.journal import breakages
+from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import ExecResult, NodeControl, RunningStack
 
 Ability = Literal["netem", "tbf", "iptables", "write-limit", "own-disk", "faketime"]
 """An ability of the kernel or of the stack that a fault needs; without it, it is skipped with the
@@ -211,3 +213,15 @@ def soon(
     while (missing := look()) and time.monotonic() < end:
         time.sleep(pause_s)
     return missing
+
+
+def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
+    """Raises SandboxError (exit 2) where a node is broken already and the heal of one fault would
+    end both.
+    """
+    there = [each for each in breakages(stack.project) if each.node in request.nodes]
+    for each in there:
+        if end_together(each.fault, request.fault):
+            what = f"{each.fault} is already active on {each.node}"
+            known = "one of the two would end the other"
+            raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")

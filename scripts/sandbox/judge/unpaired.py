@@ -26,8 +26,6 @@ from sandbox.record.record import Record
 from sandbox.record.trial import Lasted
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
-
-
 PRIMARY = {
     "bench": ("tps", "latency_p95_ms", "server_cpu_ms_per_tx"),
     "trial": ("rto_ms",),

@@ -15,8 +15,15 @@ from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.plugin_options import parse_options
-from sandbox.failure.breaker import Breaker, refuse_broken
-from sandbox.failure.fault import EXAMPLE, FAULT_KINDS, FaultRequest, Injection, fault_named
+from sandbox.failure.breaker import Breaker
+from sandbox.failure.fault import (
+    EXAMPLE,
+    FAULT_KINDS,
+    FaultRequest,
+    Injection,
+    fault_named,
+    refuse_broken,
+)
 from sandbox.failure.targets import PATIENT_S, chosen_nodes
 from sandbox.measure.trial.watch import Watch
 from sandbox.stack.naming import name_option
