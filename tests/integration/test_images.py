@@ -143,7 +143,16 @@ class Server:
         run(["docker", "volume", "rm", "-f", self.name], check=False)
 
 
-@pytest.fixture(params=SERVERS)
+OLDEST_AND_NEWEST = ("mariadb@10.5", "mysql@9.7")
+"""Of each family one in every run, far apart in age; the others in the long one."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(each, marks=() if each in OLDEST_AND_NEWEST else pytest.mark.long)
+        for each in SERVERS
+    ]
+)
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     sandbox("images", "--profile", request.param)
     made = Server(request.param, tmp_path)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -187,7 +188,13 @@ def _project(name: str) -> str:
     return project_name(name)
 
 
-@pytest.mark.parametrize("delay_s", [0.3, 0.9, 1.6, 3.0])
+def moments(short: Sequence[float], long: Sequence[float]) -> pytest.MarkDecorator:
+    """Seconds into a start: some in every run, the others in the long one."""
+    further = [pytest.param(each, marks=pytest.mark.long) for each in long]
+    return pytest.mark.parametrize("delay_s", [*short, *further])
+
+
+@moments(short=[0.3, 1.6], long=[0.9, 3.0])
 def test_a_killed_runner_leaves_nothing_that_down_does_not_remove(delay_s: float) -> None:
     name = f"t-kill-{int(delay_s * 10)}"
     runner = subprocess.Popen([SANDBOX, "up", "--name", name, *PLAIN], stderr=subprocess.DEVNULL)
@@ -199,7 +206,7 @@ def test_a_killed_runner_leaves_nothing_that_down_does_not_remove(delay_s: float
 
 
 @pytest.mark.parametrize("start", [[], ["--cold"]], ids=["restored", "cold"])
-@pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.5, 1.0, 2.0])
+@moments(short=[0.2, 1.0], long=[0.0, 0.5, 2.0])
 def test_ctrl_c_during_up_leaves_nothing(start: list[str], delay_s: float) -> None:
     name = f"t-int-{int(delay_s * 10)}"
     code, stderr = interrupted_up(name, start, delay_s)

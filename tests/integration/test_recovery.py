@@ -16,11 +16,15 @@ from integration.test_topologies import TOPOLOGIES, Topology
 from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
-SEVERAL_NODES = [
-    each
-    for each in TOPOLOGIES
-    if each.profile not in ("mysql@9.7", "mariadb@10.5", "mariadb@10.11")
-]
+FEWER_NODES = (
+    "mysql@9.7",
+    "mysql@9.7+replica1",
+    "mariadb@10.5",
+    "mariadb@10.11",
+    "mariadb@11.8+replica1",
+)
+"""Topologies of which there is one with a node more."""
+SEVERAL_NODES = [each for each in TOPOLOGIES if each.profile not in FEWER_NODES]
 
 
 class ByHand(LiveStack):

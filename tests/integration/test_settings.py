@@ -9,7 +9,9 @@ pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 PROFILES = [
     "mysql@9.7+threadpool+rewriter+doublewrite-off+file-per-table-off+perf-schema-off+relaxed",
     "mysql@9.7+binlog-off+durable+doublewrite-detect-only+doublewrite-files",
-    "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed",
+    pytest.param(
+        "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed", marks=pytest.mark.long
+    ),
     "mariadb@11.8+threadpool+doublewrite-off+file-per-table-off+perf-schema-off+durable",
     "mariadb@11.8+binlog-off+adjustable-clock",
     "galera3@11.8+server-timeouts+threadpool+flow-control-off",

@@ -19,6 +19,7 @@ def test_a_connection_is_encrypted_with_the_certificate_of_the_stack(profile: st
         assert "TLS_" in stack.sql(node, "show session status like 'Ssl_cipher'")
 
 
+@pytest.mark.long
 def test_a_version_that_makes_no_key_of_its_own_is_given_none() -> None:
     with live_stack("mariadb@10.11") as stack:
         assert CERTIFICATE not in stack.sql("mariadb1", "show variables like 'ssl_cert'")
