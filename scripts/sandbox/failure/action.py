@@ -105,7 +105,7 @@ class TooLateError(ActionRefusedError):
 class Action(BaseModel, ABC):
     """One act of an operator. Its fields are its parameters, with their units in the names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     starts_servers: ClassVar[bool] = False
     """Whether servers are started anew, and may have other addresses then."""
     findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (TooLateError,)

@@ -79,7 +79,7 @@ class Fault(BaseModel, ABC):
     command can heal.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     needs: ClassVar[frozenset[Ability]] = frozenset()
     kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica"})
     """Kinds of nodes that it can hit."""

@@ -37,7 +37,7 @@ class Change(BaseModel):
     others replace.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     profile: Text | None = None
     """The whole expression."""
     add: Texts = Field(default_factory=list)

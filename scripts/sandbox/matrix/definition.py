@@ -61,7 +61,7 @@ class Matrix(BaseModel):
     one difference.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     name: str
     command: str = Field(default="", exclude=True)
     """The command that runs it, such as ``make matrix MATRIX=./mine.yaml``; empty for one that is

@@ -55,7 +55,7 @@ class OfCells(BaseModel):
     not matter.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     where: LevelsByFactor = Field(default_factory=dict)
 
     def holds_for(self, levels: Mapping[str, str]) -> bool:

@@ -26,7 +26,7 @@ Text = Annotated[
 class Declared(BaseModel):
     """Base of everything that a file of the checkout declares: no unknown keys, immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class ExactBuild(Declared):

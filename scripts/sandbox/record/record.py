@@ -18,7 +18,9 @@ NodeRole = Literal["writer", "reader", "stale", "proxy", "manager", "monitor", "
 class Part(BaseModel):
     """Base of everything in a record: no unknown keys, immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, serialize_by_alias=True
+    )
 
 
 class NodeRecord(Part):

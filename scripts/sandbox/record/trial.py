@@ -13,7 +13,7 @@ seen.
 class TrialPart(BaseModel):
     """Base of what a record holds of a trial: no unknown keys, immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class Lag(TrialPart):

@@ -14,7 +14,7 @@ from sandbox.stack.locks import cache_folder
 class Breakage(BaseModel):
     """One fault on one node. ``before``: what its heal needs to know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     project: str
     fault: str
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)

@@ -9,7 +9,6 @@ import typer
 
 from sandbox.cli.common import options
 from sandbox.cli.common.plans import plan_request
-from sandbox.cli.common.viewing import show_ready
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.profile.data_directory import base_requests
@@ -60,6 +59,9 @@ def command(
             check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases
         )
         started = bring_up(plan, wanted, progress, docker, info)
+    # Late, for start-up time: while the stack starts, nobody waits for what shows it.
+    from sandbox.cli.common.viewing import show_ready
+
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()
     if snapshots and (wish := started.wish):

@@ -39,7 +39,7 @@ WORKLOAD_KINDS = plugins_of_classes(
 class WorkloadProfile(BaseModel):
     """A file of ``profiles/workloads/``: the workload that it configures, and its options."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     help: str
     workload: str
     options: dict[str, OptionValue] = Field(default_factory=dict)

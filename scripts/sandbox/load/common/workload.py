@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "gaussian", "special", "pareto", "zipfian")
 class Parameters(BaseModel):
     """Parameters of every workload. ``rate_per_s`` null: unthrottled."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     threads: int = Field(default=8, ge=1, le=10_000)
     seconds: int = Field(default=30, ge=1)
     warmup_s: int = Field(default=5, ge=0)
@@ -243,7 +243,7 @@ class Workload(BaseModel, ABC):
     set.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     needs: ClassVar[Kind | None] = None
     """A kind of node that the group under load must have; None: any group will do."""
     alone: ClassVar[str | None] = None

@@ -40,7 +40,7 @@ FIRST_S = 10.0
 class FaultProfile(BaseModel):
     """A file of ``profiles/faults/``: steps, or what to draw them from."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     title: str = Field(min_length=1)
     steps: list[StepInFile] = Field(default_factory=list)
     random: RandomSteps | None = None

@@ -82,7 +82,7 @@ class Step(BaseModel):
     action has none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     at_s: float = Field(gt=0, le=LONGEST_S)
     fault: str | None = None
     action: str | None = None
@@ -145,7 +145,7 @@ class Step(BaseModel):
 class Schedule(BaseModel):
     """Faults and actions in time, in seconds from the first acknowledged write on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     steps: list[Step] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -228,7 +228,7 @@ class RandomSteps(BaseModel):
     begins.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     faults: list[str] = Field(min_length=1)
     targets: list[str] = Field(default=["writer"], min_length=1)
     count: int = Field(ge=1, le=100)

@@ -60,7 +60,7 @@ def _shown(op: MicroOp) -> str:
 class Anomaly(BaseModel):
     """How often an anomaly was found, and the first of them in words."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
     count: int = 0
     examples: tuple[str, ...] = ()
 
