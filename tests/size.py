@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "scripts" / "sandbox"
-LIMITS = {"function median": 7, "function p90": 19, "longest function": 54}
-"""Lines and modules have none: a limit of lines was met by denser code, not by less of it."""
+LIMITS = {
+    "longest module": 400,
+    "function median": 7,
+    "function p90": 19,
+    "longest function": 54,
+}
+"""The whole has no limit of lines: such a limit was met by denser code, not by less of it."""
 RUN = 6
 """So many lines that stand in two places are a duplicated run; imports, blank lines and indentation
 do not count.
 """
-RUNS_AT_MOST = 4
+RUNS_AT_MOST = 2
 SMALL = 40
 """A module with fewer lines may be a fragment of another one."""
 ONE_FILE_EACH = {
@@ -59,6 +64,7 @@ def sizes(paths: list[Path]) -> dict[str, int]:
     lengths = sorted(length for path in paths for length in functions(path)) or [0]
     return {
         "modules": len(paths),
+        "longest module": max(map(lines_of, paths)),
         "function median": round(statistics.median(lengths)),
         "function p90": lengths[int(0.9 * (len(lengths) - 1))],
         "longest function": lengths[-1],
