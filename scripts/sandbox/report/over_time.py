@@ -330,8 +330,12 @@ def _subject(history: History) -> str:
     part = history.newest.manifest.matrix
     if part:
         return f"matrix {part.name}: {part.question}"
-    load = history.newest.records[0].workload
     manifest = history.newest.manifest
+    newest = history.newest.records[0]
+    if newest.trial:
+        steps = ", ".join(step.fault or step.action or "" for step in newest.trial.steps)
+        return f"{manifest.kind} of {manifest.profile}: {steps}"
+    load = newest.workload
     return (
         f"{manifest.kind} of {manifest.profile}: {load.name}, {load.threads} threads,"
         f" {load.seconds} s"

@@ -89,7 +89,7 @@ def test_an_old_trial_is_found_listed_and_reported(
 def test_old_and_new_trials_have_one_history(tmp_path: Path, capsys: Printed) -> None:
     history(as_json=True, results=tmp_path)
     shown = json.loads(capsys.readouterr().out)
-    assert shown["subject"].startswith("trial of galera3+haproxy: ")
+    assert shown["subject"] == "trial of galera3+haproxy: server-crash"
     (series,) = shown["series"]
     assert series["metric"] == "rto_ms", "what a trial is about, unless another is asked for"
     assert [point["value"] for point in series["points"]] == pytest.approx([2_500.0, 4_000.0])
