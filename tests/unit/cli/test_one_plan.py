@@ -2,6 +2,7 @@
 nothing started.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,8 +67,8 @@ PLANNING = {
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...]]:
-    """The commands that the engine got; it has every image, whose server has the variables of
-    HELP.
+    """The commands that the engine got, whose client is there; it has every image, whose server has
+    the variables of HELP.
     """
     commands: list[tuple[str, ...]] = []
 
@@ -81,6 +82,10 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ..
             argv, answer(HELP if argv[-1] == "--help" else "sha256:" + "c" * 64 + "\n")
         )
 
+    client = tmp_path / "client" / "docker"
+    client.parent.mkdir()
+    client.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(client.parent), prepend=os.pathsep)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(engine.Docker, "begin", begin)
     for module in (planning, supply):
