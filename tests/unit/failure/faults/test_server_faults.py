@@ -93,7 +93,7 @@ def test_a_stop_that_is_still_under_way_is_waited_for(
     node.kind = kind
     if not listens:
         node._listen("")
-    monkeypatch.setattr(fault.soon, "__defaults__", (5.0,))
+    monkeypatch.setattr(fault.soon, "__defaults__", (60.0,))  # the stop ends at the first wait
     monkeypatch.setattr(time, "sleep", lambda _: node.end("exited (0)"))
     Graceful().heal(node, {})
     assert node.whole and "start" in node.calls
