@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from pytest_docker.plugin import Services
 
 from integration.live import LiveStack
 from integration.shared import SharedStacks, profile_of
@@ -29,9 +28,3 @@ def stack(request: pytest.FixtureRequest, shared_stacks: SharedStacks) -> Iterat
     profile = str(request.module.PROFILE)
     yield shared_stacks.as_new(profile)
     shared_stacks.release(profile)
-
-
-@pytest.fixture(scope="module")
-def docker_services(stack: LiveStack) -> Services:
-    """pytest-docker's fixture: Compose's view of the module's stack."""
-    return stack.services
