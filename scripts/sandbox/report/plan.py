@@ -33,8 +33,7 @@ _SOURCES = {
 }
 
 NO_ENGINE = (
-    "no engine was asked, for want of a docker client: which images are here is unknown, and"
-    " variables are unchecked"
+    "this machine has no docker client: images were not looked up, and variables were not checked"
 )
 
 

@@ -88,7 +88,7 @@ def test_a_plan_without_a_client_refuses_typing_errors_and_says_that_no_engine_w
     PLANS[name]("mysql@9.7")
     printed = capsys.readouterr()
     said = " ".join((printed.out + printed.err).split())
-    assert "no engine was asked" in said and "variables are unchecked" in said
+    assert "images were not looked up" in said and "variables were not checked" in said
     assert "mysql:9.7" in printed.out and "NOT AVAILABLE" not in printed.out
 
 
