@@ -3,9 +3,11 @@
 import sys
 
 from sandbox.cli.common import options
-from sandbox.cli.common.plans import plan_request, planned_here
+from sandbox.cli.common.plans import planned_here, takes_plan
 from sandbox.cli.registry import About
+from sandbox.core.errors import SandboxError
 from sandbox.profile.compose import compose_document, compose_text
+from sandbox.profile.plan import PlanRequest
 from sandbox.report.plan import NO_ENGINE
 from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.secrets import draw_secrets
@@ -13,19 +15,16 @@ from sandbox.stack.secrets import draw_secrets
 ABOUT = About(group="look first", after="plan", needs_engine=False)
 
 
+@takes_plan
 def command(
-    expression: options.Expression = None,
-    profile: options.Profile = None,
+    request: PlanRequest,
     name: options.NameOfUp = None,
-    set_: options.SetValue = None,
-    cnf: options.Cnf = None,
-    init: options.Init = None,
-    cpus: options.Cpus = None,
-    memory: options.Memory = None,
-    external: options.External = None,
 ) -> None:
     """Print a profile as a single Compose file."""
-    request = plan_request(expression, profile, set_, cnf, init, cpus, memory, external)
+    if request.disk:
+        what = f"config cannot say DISK={request.disk}"
+        known = "docker compose has no disks of its own: make up makes them, and removes them"
+        raise SandboxError(what, known, f"try: make config PROFILE={request.profile}")
     made, engine_asked = planned_here(request)
     if not engine_asked:
         print(f"note: {NO_ENGINE}", file=sys.stderr)

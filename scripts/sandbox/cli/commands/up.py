@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import options
-from sandbox.cli.common.plans import plan_request
+from sandbox.cli.common.plans import takes_plan
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.profile.data_directory import base_requests
+from sandbox.profile.plan import PlanRequest
 from sandbox.profile.reader import load_library
 from sandbox.stack.engine import Docker
 from sandbox.stack.engine_facts import begin_info
@@ -24,17 +25,10 @@ from sandbox.stack.up import up as bring_up
 ABOUT = About(group="stacks")
 
 
+@takes_plan
 def command(
-    expression: options.Expression = None,
-    profile: options.Profile = None,
+    request: PlanRequest,
     name: options.NameOfUp = None,
-    set_: options.SetValue = None,
-    cnf: options.Cnf = None,
-    init: options.Init = None,
-    cpus: options.Cpus = None,
-    memory: options.Memory = None,
-    external: options.External = None,
-    disk: options.Disk = None,
     publish: Annotated[
         bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")
     ] = False,
@@ -48,7 +42,6 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:

@@ -2,33 +2,61 @@
 
 import shutil
 import sys
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, signature
+from typing import Any, TypeVar
 
-from sandbox.cli.common.options import either, need_profile
+from sandbox.cli.common import options
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.reader import read_user_file
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.stack.supply import refusal_of_unavailable
 
+T = TypeVar("T")
+
+
+def takes_plan(command: Callable[..., T]) -> Callable[..., T]:
+    """A command whose first parameter, ``request``, is filled from the options of a plan.
+
+    An option is a parameter of ``plan_request``; they stand before the command's own in its help.
+    """
+
+    plan_options = signature(plan_request).parameters
+    _request, *own = signature(command).parameters.values()
+    parameters = [*plan_options.values(), *own]
+    shape = Signature(parameters)
+
+    @wraps(command)
+    def with_options(*positional: Any, **named: Any) -> T:
+        given = shape.bind(*positional, **named).arguments
+        of_plan = {name: given.pop(name) for name in plan_options if name in given}
+        return command(plan_request(**of_plan), **given)
+
+    vars(with_options)["__signature__"] = shape
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_options
+
 
 def plan_request(
-    typed: str | None,
-    profile: str | None,
-    assignments: list[str] | None,
-    cnf: str | None,
-    init: str | None,
-    cpus: str | None,
-    memory: str | None,
-    external: str | None,
-    disk: str | None = None,
+    expression: options.Expression = None,
+    profile: options.Profile = None,
+    set_: options.SetValue = None,
+    cnf: options.Cnf = None,
+    init: options.Init = None,
+    cpus: options.Cpus = None,
+    memory: options.Memory = None,
+    external: options.External = None,
+    disk: options.Disk = None,
 ) -> PlanRequest:
     """The plan request of a profile and its options; the planner checks what they say.
 
     Raises SandboxError (exit 2) where no profile is given, or two, or a file cannot be read.
     """
     return PlanRequest(
-        need_profile(either(typed, profile, "PROFILE")),
-        tuple(assignments or ()),
+        options.need_profile(options.either(expression, profile, "PROFILE")),
+        tuple(set_ or ()),
         read_user_file(cnf, "CNF"),
         read_user_file(init, "INIT"),
         cpus,
