@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cli import registry
+from sandbox.cli import command_options, registry
+from sandbox.cli.command_options import options_of
 from sandbox.cli.make_entry import CHECKS, arguments, refuse_unknown, take_environment
-from sandbox.cli.registry import options_of
 from sandbox.core.errors import ExitCode
 from sandbox.core.paths import CHECKOUT
 from sandbox.matrix.cell import Change
@@ -61,7 +61,7 @@ def test_a_documented_command_is_one(command: str) -> None:
     options = options_of(target)
     refuse_unknown(variables, options, [target])
     take_environment(variables)
-    registry.load(target).make_context(target, arguments(options, variables))
+    command_options.load(target).make_context(target, arguments(options, variables))
     if "PROFILE" in variables:
         plan_profile(variables["PROFILE"])
 
@@ -83,7 +83,7 @@ def sandbox_commands() -> list[str]:
 def test_a_documented_command_of_the_tool_is_one(command: str) -> None:
     _, name, *words = shlex.split(command)
     if name != "--install-completion":
-        registry.load(name).make_context(name, words)
+        command_options.load(name).make_context(name, words)
 
 
 def plan_profile(profile: str) -> None:

@@ -9,7 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from sandbox.cli.registry import COMMANDS, options_of, positionals_of
+from sandbox.cli.command_options import options_of, positionals_of
+from sandbox.cli.registry import COMMANDS
 from sandbox.core.paths import IN_CHECKOUT
 from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 

@@ -3,15 +3,15 @@
 import errno
 import os
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sandbox import __version__
+from sandbox.cli.command_options import as_long_options, load
 from sandbox.cli.console import as_typed
-from sandbox.cli.registry import COMMANDS, guide_of, load, options_of, positionals_of, variable_of
+from sandbox.cli.registry import COMMANDS, guide_of
 from sandbox.core import interruptions
 from sandbox.core.errors import ExitCode, MachineError, SandboxError, expected
 
@@ -23,9 +23,6 @@ _NO_ROOM = {
     errno.EDQUOT: "the quota is exceeded",
     errno.EROFS: "it is read-only",
 }
-
-_SHORT = {"-n": "--name"}
-"""Short option → long one, in what is recorded."""
 
 
 class Commands(TyperGroup):
@@ -105,22 +102,6 @@ def _run() -> int:
 
 def _is_recorded(word: str) -> bool:
     return word in COMMANDS.names() and guide_of(word).about.recorded
-
-
-def as_long_options(words: Sequence[str]) -> list[str]:
-    """``matrix quick -n a`` → ``matrix --matrix quick --name a``: the form that a record keeps."""
-    command, *rest = words
-    flags, positionals, made = options_of(command), positionals_of(command), [command]
-    while rest:
-        word = _SHORT.get(rest[0], rest[0])
-        if not word.startswith("-") and positionals:
-            made += [f"--{positionals.pop(0).lower()}", rest.pop(0)]
-            continue
-        rest.pop(0)
-        made.append(word)
-        if word.startswith("--") and "=" not in word and rest and not flags.get(variable_of(word)):
-            made.append(rest.pop(0))
-    return made
 
 
 def _print_error(problem: SandboxError) -> int:

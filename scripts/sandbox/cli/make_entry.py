@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from sandbox.cli.registry import COMMANDS, options_of
+from sandbox.cli.registry import COMMANDS, guide_of
 from sandbox.core.errors import SandboxError, did_you_mean
+from sandbox.stack.asked_ahead import INFO, LOCAL_IMAGES, ask_ahead
 
 CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long", "perf": "perf"}
 ENVIRONMENT = ("DEBUG", "NO_COLOR")
@@ -110,6 +111,9 @@ def prepare(command: str) -> None:
     Raises SandboxError (exit 2) for a goal that is not a command, or a variable that is not one of
     its options.
     """
+    # Late, for start-up time: the engine works on its answers meanwhile.
+    from sandbox.cli.command_options import options_of
+
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
     goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command]
     commands = COMMANDS.names()
@@ -131,6 +135,8 @@ def prepare(command: str) -> None:
 def main() -> None:
     """Runs the command that make's target names; a refusal is three lines and exit code 2."""
     command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command in COMMANDS.names() and guide_of(command).about.plans:
+        ask_ahead(INFO, LOCAL_IMAGES)
     try:
         prepare(command)
     except SandboxError as problem:

@@ -1,14 +1,9 @@
-"""The commands: every file of `commands/` with its options, read on demand."""
+"""The commands: what every file of `commands/` says of itself, read without importing it."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal, get_args
-
-import typer
-from typer.core import TyperArgument, TyperCommand, TyperOption
-from typer.main import get_command
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.plugins import plugins_of_functions
@@ -32,6 +27,8 @@ class About:
     """The command that it stands behind in its group; None: it is the first."""
     needs_engine: bool = True
     """Whether scripts/launch makes Docker ready, which may install it."""
+    plans: bool = False
+    """Whether it plans on an engine, which is asked about itself and its images at once."""
     recorded: bool = False
     """Whether its own words stand in the results that it leaves."""
 
@@ -43,18 +40,6 @@ class Guide:
     name: str
     text: str
     about: About
-
-
-@cache
-def load(name: str) -> TyperCommand:
-    """A command with its options; imports only its file. Raises SandboxError as `Plugins.named`."""
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    settings = {"help_option_names": ["-h", "--help"]}
-    alone.command(name, context_settings=settings)(COMMANDS.named(name))
-    made = get_command(alone)
-    if not isinstance(made, TyperCommand):
-        raise TypeError(f"{name} is not a single command")
-    return made
 
 
 def guide_of(name: str) -> Guide:
@@ -127,19 +112,3 @@ def _following(name: str | None, group: Sequence[Guide]) -> Iterator[Guide]:
 def _refused(name: str, what: str, known: str) -> SandboxError:
     next_step = "try: make test-unit"
     return SandboxError(f"{COMMANDS.place(name)} {what}", known, next_step, ExitCode.INTERNAL)
-
-
-def variable_of(option: str) -> str:
-    """``--json`` → ``JSON``, ``--dry-run`` → ``DRY_RUN``."""
-    return option.removeprefix("--").replace("-", "_").upper()
-
-
-def options_of(command: str) -> Mapping[str, bool]:
-    """Make variable → whether its option is a flag, from the command itself."""
-    params = (each for each in load(command).params if isinstance(each, TyperOption))
-    return {variable_of(option.opts[0]): bool(option.is_flag) for option in params}
-
-
-def positionals_of(command: str) -> list[str]:
-    """Make variables that are also positional arguments of a command, in their order."""
-    return [each.metavar or "" for each in load(command).params if isinstance(each, TyperArgument)]

@@ -6,21 +6,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.grammar import external_address
 from sandbox.profile.plan import Node, Plan
 
-_ENVIRONMENT = jinja2.Environment(
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    autoescape=False,  # noqa: S701  (configuration files, not HTML)
-)
+if TYPE_CHECKING:  # most plans are made without a template
+    import jinja2
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,8 +71,22 @@ def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
 
 
 @cache
-def _compiled(text: str) -> jinja2.Template:
-    return _ENVIRONMENT.from_string(text)
+def _environment() -> "jinja2.Environment":
+    # Late, for start-up time: a plan is refused, or its first line printed, before a template is.
+    import jinja2
+
+    return jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  (configuration files, not HTML)
+    )
+
+
+@cache
+def _compiled(text: str) -> "jinja2.Template":
+    return _environment().from_string(text)
 
 
 def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
@@ -88,9 +95,11 @@ def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
     """
     if "{" not in text:
         return text
+    from jinja2 import TemplateError
+
     try:
         return _compiled(text).render(context)
-    except jinja2.TemplateError as problem:
+    except TemplateError as problem:
         what = f"the template of {where} cannot be rendered"
         step = "try: make test-unit   (after fixing the template)"
         raise SandboxError(what, str(problem), step, ExitCode.INTERNAL) from problem

@@ -6,7 +6,6 @@ in the user's own `docker`; python-on-whales costs 0.39 s of import before the f
 and hides what we need: a Compose file on standard input, a streaming exec, separate process groups.
 """
 
-import codecs
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from contextlib import suppress
 from typing import IO, TypeVar
 
 from sandbox.core.errors import ExitCode, MachineError
+from sandbox.stack.asked_ahead import start_client, taken
 from sandbox.stack.protocol import ExecResult, Stream
 
 Feed = bytes | Callable[[], bytes]
@@ -203,6 +203,8 @@ class Docker:
 
     def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
         """Starts a command whose output is captured."""
+        if asked := taken(argv):
+            return Pending(argv, asked, stdin)
         source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
         pipes = {"stdin": source, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return Pending(argv, _popen(["docker", *argv], pass_fds=pass_fds, **pipes), stdin)
@@ -297,32 +299,11 @@ def _feed(process: "subprocess.Popen[str]", pipe: "IO[str]", feed: Feed) -> None
         pipe.close()
 
 
-def _bytes_as_they_are(problem: UnicodeError) -> tuple[str | bytes, int]:
-    """Written bytes as they were read (`surrogateescape`); � for each read byte that is no text."""
-    return codecs.lookup_error(
-        "surrogateescape" if isinstance(problem, UnicodeEncodeError) else "replace"
-    )(problem)
-
-
-codecs.register_error("bytes as they are", _bytes_as_they_are)
-
-
 def _popen(
     argv: Sequence[str], process_group: int | None = 0, **options: object
 ) -> "subprocess.Popen[str]":
-    """Runs in the root folder, so that no `.env` and no Compose file of the current one takes
-    effect.
-    """
     try:
-        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-            argv,
-            text=True,
-            encoding="utf-8",
-            errors="bytes as they are",
-            process_group=process_group,
-            cwd="/",
-            **options,
-        )
+        return start_client(argv, process_group, **options)
     except FileNotFoundError as missing:
         if argv[0] != "docker":
             raise

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from sandbox.core.errors import MachineError
 from sandbox.profile.names import PACKAGE_LABEL, Identity
+from sandbox.stack.asked_ahead import INFO
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.inventory import offline_options
 from sandbox.stack.protocol import Engine
@@ -25,14 +26,13 @@ SERVER_DISK_MB = 400
 """A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a
 little more.
 """
-_INFO = ("info", "--format", "{{json .}}")
 _MEMINFO = Path("/proc/meminfo")
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def begin_info(docker: Docker) -> Pending:
     """Requests the input of `read_info`; the client takes 0.1 s for it, so this starts early."""
-    return docker.begin(*_INFO)
+    return docker.begin(*INFO)
 
 
 def read_info(text: str) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def engine_facts(docker: Docker) -> Engine:
     """The engine and the machine where containers run. SandboxError (exit 4) where the engine does
     not answer.
     """
-    info = read_info(docker.ask(*_INFO))
+    info = read_info(docker.ask(*INFO))
     return Engine(
         version=info["ServerVersion"],
         operating_system=info["OperatingSystem"],

@@ -23,6 +23,7 @@ from sandbox.profile.images import Availability, Catalog, Lock, built_alias, bui
 from sandbox.profile.names import PACKAGE_LABEL
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library, load_lock
+from sandbox.stack.asked_ahead import LOCAL_IMAGES
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 
@@ -51,7 +52,7 @@ def engine_availability(
     docker = docker or Docker()
     catalog = catalog or load_library().catalog
     folders = build_folders(catalog)
-    listing = docker.begin("image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
+    listing = docker.begin(*LOCAL_IMAGES)
     described = docker.begin("image", "inspect", "--format", _BUILT, *expected_builds(catalog))
     local = frozenset(listing.output().split())
     # The client fails for those that are missing, and prints an empty line where it found none at

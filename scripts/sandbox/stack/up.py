@@ -14,7 +14,6 @@ from sandbox.profile.compose import compose_document, inputs, plan_hash
 from sandbox.profile.data_directory import restorable
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import Secrets
-from sandbox.record.record import Inputs
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
@@ -327,6 +326,9 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
 
 
 def _input_differences(stack: Stack, plan: Plan) -> str:
+    # Late, for start-up time: only a refusal needs the models of a record.
+    from sandbox.record.record import Inputs
+
     now = Inputs(**inputs(plan)).model_dump()
     then = stack.inputs.model_dump()
     words = {

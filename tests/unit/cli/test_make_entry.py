@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cli.main import as_long_options
+from sandbox.cli.command_options import as_long_options, options_of, variable_of
 from sandbox.cli.make_entry import arguments, decode, is_on, prepare
-from sandbox.cli.registry import options_of, variable_of
 from sandbox.core.errors import ExitCode, SandboxError
 
 ROOT = Path(__file__).resolve().parents[3]

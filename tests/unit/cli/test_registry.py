@@ -105,12 +105,12 @@ def test_a_command_follows_the_one_that_it_names(put: Put) -> None:
         (
             "ABOUT = ('measure', 1)",
             "commands/own_one.py is not readable: ABOUT = ('measure', 1)",
-            "About(…) takes group, after, needs_engine, recorded",
+            "About(…) takes group, after, needs_engine, plans, recorded",
         ),
         (
             "ABOUT = About(group='measure', place=1)",
             "commands/own_one.py is not readable: ",
-            "About(…) takes group, after, needs_engine, recorded",
+            "About(…) takes group, after, needs_engine, plans, recorded",
         ),
         (
             "ABOUT = About(group=MEASURE)",
@@ -151,7 +151,8 @@ def test_a_command_imports_no_other_one() -> None:
     script = """
 import sys
 import sandbox.cli.commands as package
-from sandbox.cli.registry import COMMANDS, load
+from sandbox.cli.command_options import load
+from sandbox.cli.registry import COMMANDS
 for command in COMMANDS.names():
     load(command)
     imported = [name for name in sys.modules if name.startswith("sandbox.cli.commands.")]

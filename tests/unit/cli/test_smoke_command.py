@@ -14,10 +14,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from sandbox.cli.command_options import options_of, variable_of
 from sandbox.cli.commands import smoke
 from sandbox.cli.common import matrices
 from sandbox.cli.main import app
-from sandbox.cli.registry import options_of, variable_of
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.judge.calibration import kind_of_canary

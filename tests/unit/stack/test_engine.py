@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.stack.asked_ahead import ask_ahead
 from sandbox.stack.engine import Docker, RefusedError
 from unit.stack.fake_docker import answer
 
@@ -17,6 +18,7 @@ case "$1" in
   fail) echo first >&2; echo 'the reason' >&2; exit 7 ;;
   hang) sleep 60; touch "$0.went-on" ;;
   lines) echo out; echo err >&2 ;;
+  count) echo >>"$0.calls"; wc -l <"$0.calls" ;;
 esac
 """
 
@@ -58,6 +60,20 @@ def test_a_client_that_hangs_is_ended(docker: Docker, tmp_path: Path) -> None:
 
 def test_a_stream_carries_output_and_errors(docker: Docker) -> None:
     assert sorted(docker.stream("lines").lines()) == ["err", "out"]
+
+
+def test_an_answer_asked_ahead_is_given_out_once(docker: Docker) -> None:
+    ask_ahead(("count", "a"))
+    assert [docker.ask("count", "a").strip() for _ in range(2)] == ["1", "2"]
+
+
+def test_a_question_ahead_without_a_client_is_left_to_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ask_ahead(("count", "b"))
+    with pytest.raises(SandboxError, match="there is no docker client"):
+        Docker().ask("count", "b")
 
 
 def test_without_a_client_the_message_says_how_to_get_one(

@@ -18,11 +18,10 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.engine_facts import begin_info
 from sandbox.stack.naming import DEFAULT_NAME, check_name
 from sandbox.stack.planning import planned, planned_base_directories
-from sandbox.stack.snapshots.background import begin_keeping
 from sandbox.stack.up import UpOptions
 from sandbox.stack.up import up as bring_up
 
-ABOUT = About(group="stacks")
+ABOUT = About(group="stacks", plans=True)
 
 
 @takes_plan
@@ -52,8 +51,9 @@ def command(
             check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases
         )
         started = bring_up(plan, wanted, progress, docker, info)
-    # Late, for start-up time: while the stack starts, nobody waits for what shows it.
+    # Late, for start-up time: while the stack starts, nobody waits for what follows.
     from sandbox.cli.common.viewing import show_ready
+    from sandbox.stack.snapshots.background import begin_keeping
 
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()
