@@ -116,6 +116,21 @@ class MatrixPart(Part):
         return self.canary.cell, self.canary.baseline
 
 
+class RepeatsPart(Part):
+    """A trial that was repeated on one stack, and why that ended."""
+
+    count: int
+    """How many trials were asked for."""
+    fresh: bool
+    """Whether the stack was restored for each; else it was healed and repaired between them."""
+    until: str | None = None
+    """What was to end it early, as typed."""
+    came: bool = False
+    """Whether that came, in the last trial."""
+    ended: str | None = None
+    """Why there are fewer trials than asked for; null while it is running."""
+
+
 class RunEntry(Part):
     """One line of the manifest: a run that has left its record."""
 
@@ -142,6 +157,8 @@ class Manifest(Part):
     runs: list[RunEntry] = Field(default_factory=list)
     matrix: MatrixPart | None = None
     """The plan of a matrix; null for a bench and for a trial."""
+    repeats: RepeatsPart | None = None
+    """Of a trial that was repeated; null for any other result."""
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from sandbox.core.paths import flush_folder, write_atomically
-from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
+from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.redaction import refuse_secrets
 
@@ -141,6 +141,10 @@ class ResultFolder:
         part = part.model_copy(update=changes)
         self._note(matrix=part)
         return part
+
+    def note_repeats(self, repeats: RepeatsPart) -> None:
+        """Stores how a series of trials stands."""
+        self._note(repeats=repeats)
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and adds it to the manifest; returns its path.

@@ -235,3 +235,9 @@ class TrialRecord(TrialPart):
     figures: Figures | None = None
     """Null where the prober's log could not be judged; this one and the next."""
     ledger: LedgerCounts | None = None
+    lost_members: dict[str, str] | None = None
+    """Servers that did not come back by themselves when it had ended, each with its state. This
+    one and the next: of repeated trials; null, and without the pattern, where nobody looked.
+    """
+    log_lines: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Pattern looked for in the servers' logs → server → its first line of the trial with it."""
