@@ -291,9 +291,10 @@ class Prober:
 def prober_files() -> dict[str, str]:
     """The prober's modules, which import each other and are shipped together: name → text."""
     shipped = files(in_client).iterdir()
-    found = (
+    found = [
         file for file in shipped if file.name.startswith("prober") and file.name.endswith(".py")
-    )
+    ]
+    found.append(files("sandbox.stack.in_client").joinpath("outcomes.py"))
     return {file.name: file.read_text(encoding="utf-8") for file in found}
 
 

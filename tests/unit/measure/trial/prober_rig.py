@@ -18,16 +18,21 @@ import pymysql
 
 from sandbox.core.paths import CHECKOUT
 
-FOLDER = CHECKOUT / "scripts" / "sandbox" / "measure" / "trial" / "in_client"
+PACKAGE = CHECKOUT / "scripts" / "sandbox"
+FOLDERS = [
+    str(PACKAGE / "measure" / "trial" / "in_client"),
+    str(PACKAGE / "stack" / "in_client"),
+]
 
 
 def _load() -> ModuleType:
     """Its modules are shipped into one folder, where they import each other."""
-    sys.path.insert(0, str(FOLDER))
+    before = [*sys.path]
+    sys.path[:0] = FOLDERS
     try:
         return importlib.import_module("sandbox.measure.trial.in_client.prober")
     finally:
-        sys.path.remove(str(FOLDER))
+        sys.path[:] = before
 
 
 prober = _load()

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.measure.trial.prober import prober_files
 from sandbox.measure.trial.prober_log import read_prober_log
-from unit.measure.trial.prober_rig import FOLDER, NEWEST, FakeServers, prober, streams
+from unit.measure.trial.prober_rig import NEWEST, FakeServers, prober, streams
 
 # Slots.
 
@@ -380,7 +381,9 @@ def test_the_process_ends_on_term(tmp_path: Path) -> None:
     entry = {"node": "a", "address": "127.0.0.1", "port": free.getsockname()[1]}
     free.close()
     asked = request(str(tmp_path / "app.cnf"), write=[entry], read=[entry], observe=[])
-    argv = [sys.executable, str(FOLDER / "prober.py"), json.dumps(asked)]
+    for name, text in prober_files().items():
+        (tmp_path / name).write_text(text)
+    argv = [sys.executable, str(tmp_path / "prober.py"), json.dumps(asked)]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

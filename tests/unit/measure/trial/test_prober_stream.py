@@ -3,15 +3,13 @@ addresses, its end.
 """
 
 import configparser
-import importlib
 import json
 import queue
 import re
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +26,7 @@ from sandbox.measure.trial.prober import (
 )
 from sandbox.stack.protocol import Stream
 from unit.fake_stack import FakeStack, server
+from unit.measure.trial.prober_rig import prober as in_client
 from unit.measure.trial.trial_world import FakeControl
 
 IN_CLIENT = Path(module.__file__).parent / "in_client"
@@ -137,7 +136,7 @@ def test_the_request_names_addresses_only(tmp_path: Path, stack: ProbedStack) ->
 def test_every_module_of_the_probe_is_shipped(tmp_path: Path, stack: ProbedStack) -> None:
     started(tmp_path, stack).close()
     assert (
-        set(stack.shipped) == {path.name for path in IN_CLIENT.glob("prober*.py")}
+        set(stack.shipped) == {"outcomes.py", *(path.name for path in IN_CLIENT.glob("prober*.py"))}
         and "prober.py" in stack.shipped
     )
     (argv,) = stack.streamed
@@ -151,7 +150,6 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     request = json.loads(stack.streamed[0][2])
     account = tmp_path / "app.cnf"
     account.write_text("[client]\nuser = sbtest\npassword = x\n")
-    prober = _in_client()
     addresses = {
         each["node"]: each["address"]
         for key in ("write", "read", "observe")
@@ -167,27 +165,18 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     )
     given = {name: request[name] for name in ("timeout_s", "transaction", "opening_s")}
     shared = SimpleNamespace(log=lambda *_: None, clock=lambda: 0, memory=None, **given)
-    made = prober.slots_of(
-        {**request, "user_file": str(account)}, shared, addresses, prober.Ending(), 0
+    made = in_client.slots_of(
+        {**request, "user_file": str(account)}, shared, addresses, in_client.Ending(), 0
     )
     assert [(slots.source.name, slots.rate) for slots in made] == [
         ("pooled", 100), ("writer", 100), ("reader", 100), ("fresh", 20),
     ]  # fmt: skip
     for target in request["observe"]:
-        prober.observers.Observer(target, {}, addresses)
+        in_client.observers.Observer(target, {}, addresses)
     assert request["observe_interval_s"] == 0.1 and request["seconds_limit"] > 3600
     with pytest.raises(configparser.Error):
-        prober.links.account("/none", "x")
+        in_client.links.account("/none", "x")
     assert (request["user_file"], request["root_file"]) == ("/sandbox/app.cnf", "/sandbox/root.cnf")
-
-
-def _in_client() -> ModuleType:
-    """The prober's modules import each other from one folder."""
-    sys.path.insert(0, str(IN_CLIENT))
-    try:
-        return importlib.import_module("sandbox.measure.trial.in_client.prober")
-    finally:
-        sys.path.remove(str(IN_CLIENT))
 
 
 def test_a_node_without_an_address_is_left_out(tmp_path: Path, stack: ProbedStack) -> None:
