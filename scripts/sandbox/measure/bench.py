@@ -244,7 +244,7 @@ def _judge(run: BenchRun, outcome: Outcome, servers: Sequence[str]) -> None:
         *members_loaded(run),
     ]
     status, reason = run_checks.verdict(failure, run.checks)
-    run.checks += outcome.findings
+    run.checks += [*outcome.findings, *run.workload.judge_ledger(run.session)]
     if reason is not None:
         raise RunEndedError(status, reason)
 

@@ -58,6 +58,7 @@ class Tally:
         self.conflicts: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.transactions = 0
+        self.reconnects = 0
         self.latencies_us: list[int] = []
         self.kinds: dict[str, dict[str, Any]] = {}
 
@@ -116,9 +117,16 @@ class Recorder:
             self.second.committed(kind, latency_us)
             self.whole.committed(kind, latency_us)
 
-    def failed(self, code: int, message: str) -> None:
+    def connected(self, again: bool) -> None:
+        """A connection; ``again``: in place of one that was lost."""
+        with self._guard:
+            self.connections += 1
+            self.second.reconnects += again
+            self.whole.reconnects += again
+
+    def failed(self, code: int | str, message: str) -> None:
         """A transaction that was rolled back, or whose outcome is unknown."""
-        expected = is_conflict(code, message)
+        expected = isinstance(code, int) and is_conflict(code, message)
         with self._guard:
             for tally in (self.second, self.whole):
                 (tally.conflicts if expected else tally.errors)[str(code)] += 1
@@ -138,6 +146,7 @@ class Recorder:
                     "p95_us": tally.p95_us(),
                     "conflicts": tally.conflicts,
                     "errors": tally.errors.total(),
+                    "reconnects": tally.reconnects,
                     **_statements(tally.statements),
                 }
             )
@@ -168,6 +177,7 @@ class Recorder:
                         "connections": self.connections,
                         "conflicts": tally.conflicts,
                         "errors": tally.errors,
+                        "reconnects": tally.reconnects,
                         "background": [],
                         "kinds": kinds,
                         **_statements(loaded),

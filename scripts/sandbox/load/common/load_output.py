@@ -205,7 +205,7 @@ class EngineOutput(LoadOutput):
             writes_per_s=writes,
             p95_ms=None if parsed["p95_us"] is None else parsed["p95_us"] / 1000,
             conflicts_per_s=sum(parsed["conflicts"].values()),
-            reconnects_per_s=0,
+            reconnects_per_s=parsed.get("reconnects", 0),
             errors=self.errors,
         )
 
@@ -237,7 +237,7 @@ class EngineOutput(LoadOutput):
             "connections": summary["connections"],
             "conflicts": sum(summary["conflicts"].values()),
             "conflicts_by_code": summary["conflicts"],
-            "reconnects": 0,
+            "reconnects": summary.get("reconnects", 0),
             "by_kind": {
                 name: _of_kind(each, seconds, name in summary["background"])
                 for name, each in kinds.items()

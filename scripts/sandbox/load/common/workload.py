@@ -301,6 +301,11 @@ class Workload(BaseModel, ABC):
         return False
 
     @property
+    def verdicts_of_ledger(self) -> tuple[str, ...]:
+        """Names of the checks that `judge_ledger` gives; none where it keeps no ledger."""
+        return ()
+
+    @property
     def leaves(self) -> Mapping[str, str]:
         """Files that its measured load writes beside the log: label in the record → name."""
         return {}
@@ -323,6 +328,15 @@ class Workload(BaseModel, ABC):
 
     def check(self, session: Session) -> Sequence[CheckRecord]:  # noqa: ARG002  (most have nothing to check)
         """Verdicts on the data after the measured load has ended."""
+        return ()
+
+    def judge_ledger(self, session: Session) -> Sequence[CheckRecord]:  # noqa: ARG002  (most keep none)
+        """Verdicts on what the servers have of the writes that were acknowledged to the load, once
+        it has ended.
+
+        One that fails is a result, and no failure of the run. ``session``: with the servers that
+        can be asked, and their writer now.
+        """
         return ()
 
 

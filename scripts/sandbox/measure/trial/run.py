@@ -135,6 +135,9 @@ class LoadAlongside(Protocol):
     rate_per_s: int | None
     starts: int
 
+    def stop(self) -> None:
+        """Ends it; harmless when repeated."""
+
     def save(self, path: Path, prober_us: Callable[[int], float]) -> None:
         """Writes what it did in each second; ``prober_us``: our clock, ns, on the prober's, µs."""
 

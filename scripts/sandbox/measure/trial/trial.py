@@ -12,7 +12,7 @@ from sandbox.core.errors import ExitCode, SandboxError, states
 from sandbox.failure.actions.common.joining import final_states
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.guard import Guard
-from sandbox.load.common.workload import Event, Progress
+from sandbox.load.common.workload import Event, Progress, Session
 from sandbox.measure.counters import connections_refused, restarted, take_snapshots
 from sandbox.measure.execute import EXIT_CODES, Procedure, run_alone
 from sandbox.measure.run import (
@@ -40,7 +40,7 @@ from sandbox.measure.trial.prober import ClockOffset, Prober
 from sandbox.measure.trial.result import is_brownout_over, judge_trial
 from sandbox.measure.trial.run import TrialRequest, TrialRun, prober_plan
 from sandbox.measure.trial.watch import ChangeLog
-from sandbox.record.record import Record, Status
+from sandbox.record.record import CheckRecord, Record, Status
 from sandbox.record.store import ResultFolder
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import RunningStack, StackNode, followers
@@ -234,6 +234,9 @@ def refusals() -> Iterator[None]:
 def read_ledgers(run: TrialRun) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
     schema = schema_of(run.session.entry)
+    has_ledger = run.load is not None and bool(run.workload.verdicts_of_ledger)
+    if run.load is not None and has_ledger:
+        run.load.stop()
     roles = run.stack.roles()
     there, gone = reachable(run.stack, followers(run.servers_of_group, run.session.writer.node))
     end_abandoned(run.session, there)
@@ -252,6 +255,8 @@ def read_ledgers(run: TrialRun) -> None:
         behind |= {name: f"out of its group ({role})" for name, role in idle.items()}
     readings = read_ledgers_of(session, schema, there)
     readings |= {name: NodeReading(None, None, state) for name, state in gone.items()}
+    if has_ledger:
+        run.checks += _ledger_of_load(run, replace(session, servers=there), writer)
     after, _ = take_snapshots(run.stack, session.client, there)
     run.refused = connections_refused(run.before, after)
     known = {name: state for name, state in after.items() if name in run.before}
@@ -259,6 +264,18 @@ def read_ledgers(run: TrialRun) -> None:
         name: state for name, state in known.items() if not restarted(run.before[name], state)
     }
     judge_trial(run, writer.name if writer else None, readings, behind, idle)
+
+
+def _ledger_of_load(
+    run: TrialRun, session: Session, writer: StackNode | None
+) -> Sequence[CheckRecord]:
+    """The verdicts on the load's own ledger; unknown where there is nobody to ask."""
+    if writer is not None:
+        return run.workload.judge_ledger(session)
+    names = run.workload.verdicts_of_ledger
+    return [
+        CheckRecord(name=name, verdict="unknown", detail="there is no writer") for name in names
+    ]
 
 
 def died(run: TrialRun) -> dict[str, str]:
