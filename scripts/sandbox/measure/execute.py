@@ -26,7 +26,7 @@ from sandbox.measure.run import (
     open_stack,
 )
 from sandbox.profile.library import Kind
-from sandbox.record.manifest import Manifest
+from sandbox.record.manifest import Manifest, RepeatsPart
 from sandbox.record.record import (
     CheckRecord,
     EntryRecord,
@@ -89,21 +89,32 @@ def run_alone(
     would contain a password; any unexpected error once its record is written.
     """
     opening = open_stack(stack, request, on_event)
-    started = now()
-    manifest = Manifest(
-        kind=procedure.kind,
-        slug=slug_of(f"{stack.profile}-{request.name}"),
-        profile=stack.profile,
-        command=list(request.command),
-        started_utc=started,
-        tool_commit=tool_commit(),
-    )
-    result = ResultFolder.create(results, manifest)
-    run = procedure.begin(opening, RunPlace(result, procedure.kind, BLOCK, started))
+    result = new_result(procedure, opening, results)
+    run = procedure.begin(opening, RunPlace(result, procedure.kind, BLOCK, now()))
     try:
         return execute(run, procedure, result), result
     finally:
         result.finish(now())
+
+
+def new_result(
+    procedure: Procedure[AnyRequest, AnyRun],
+    opening: Opening[AnyRequest],
+    results: Path,
+    repeats: RepeatsPart | None = None,
+) -> ResultFolder:
+    """The folder of a result that is not a matrix, under ``results``; it has no run yet."""
+    request = opening.request
+    manifest = Manifest(
+        kind=procedure.kind,
+        slug=slug_of(f"{opening.stack.profile}-{request.name}"),
+        profile=opening.stack.profile,
+        command=list(request.command),
+        started_utc=now(),
+        tool_commit=tool_commit(),
+        repeats=repeats,
+    )
+    return ResultFolder.create(results, manifest)
 
 
 def execute(run: AnyRun, procedure: Procedure[Any, AnyRun], result: ResultFolder) -> Record:

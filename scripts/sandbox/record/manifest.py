@@ -13,6 +13,10 @@ from sandbox.record.record import Part, Status
 Adjustment = Literal["Holm", "Benjamini-Hochberg"]
 Depth = Literal["slices", "restart"]
 ResultKind = Literal["bench", "trial", "matrix"]
+EndOfRepeats = Literal["complete", "came", "interrupted", "not possible", "no stack"]
+"""How repeated trials ended: all are made; what was to end them came; by Ctrl-C; the first one
+could not be carried out; the stack could not be made ready for the next one.
+"""
 LARGEST_DEVIATION = 0.25
 """Of the median over all blocks."""
 
@@ -125,10 +129,10 @@ class RepeatsPart(Part):
     """Whether the stack was restored for each; else it was healed and repaired between them."""
     until: str | None = None
     """What was to end it early, as typed."""
-    came: bool = False
-    """Whether that came, in the last trial."""
-    ended: str | None = None
-    """Why there are fewer trials than asked for; null while it is running."""
+    end: EndOfRepeats | None = None
+    """How it ended; null while it is running, or if it was killed."""
+    reason: str | None = None
+    """Why there are fewer trials than asked for."""
 
 
 class RunEntry(Part):

@@ -79,12 +79,18 @@ def comparison_document(
         Said(_UNPAIRED),
         _differences(differences),
     ]
-    if first.manifest.kind == "trial":
+    if _are_single_trials(first, second):
         parts += [_side_by_side(first, second), Said(_SINGLE_TRIALS)]
     else:
         parts += [_table(metric, compared) for metric in metrics]
         parts.append(Notes.of([*_notes(compared), *_unsteady_notes(first, second)]))
     return Document(Said(f"{second.name} against {first.name}", Medium.PAPER), [Section(parts)])
+
+
+def _are_single_trials(first: ResultSide, second: ResultSide) -> bool:
+    """Whether neither has more than one trial, so that nothing can be said of a difference."""
+    alone = len(first.records) <= 1 and len(second.records) <= 1
+    return first.manifest.kind == "trial" and alone
 
 
 def _side_by_side(first: ResultSide, second: ResultSide) -> Table:
@@ -186,7 +192,7 @@ def unpaired_data(
             side: [dict(levels) for levels in cells] for side, cells in compared.only.items()
         },
     }
-    if first.manifest.kind != "trial":
+    if not _are_single_trials(first, second):
         return data
     figures = {}
     for name, pair in _trial_figures(first, second).items():

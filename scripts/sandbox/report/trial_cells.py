@@ -227,19 +227,25 @@ def worst_trials(
         if cell.lengths(metric) and cell.name != part.canary.cell
     ]
     worst = sorted(of_cells, key=lambda cell: _rank(cell.ranked(metric)), reverse=True)
-    return [_median_trial(cell, metric) for cell in worst[:most]]
+    found = (median_trial(cell, metric) for cell in worst[:most])
+    return [each for each in found if each is not None]
 
 
 def _rank(lengths: Sequence[Lasted]) -> tuple[bool, float]:
     return is_open(lengths), seen_median(lengths)
 
 
-def _median_trial(cell: CellTrials, metric: str) -> Record:
-    """Open trials come last; of an even number, the lower one in the middle."""
+def median_trial(cell: CellTrials, metric: str) -> Record | None:
+    """The trial in the middle; open ones come last; of an even number, the lower one in the middle.
+
+    None where no trial has the figure.
+    """
     known = [
         (found, record) for record in cell.records if (found := lasted(record, metric)) is not None
     ]
     ordered = sorted(known, key=lambda each: (each[0][1], each[0][0]))
+    if not ordered:
+        return None
     return ordered[(len(ordered) - 1) // 2][1]
 
 

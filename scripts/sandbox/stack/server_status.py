@@ -23,6 +23,7 @@ OUT_OF_SERVICE = (
     "blocked",
 )
 """Members that serve no client, whatever role they say they have."""
+_ON_THEIR_WAY = ("joiner", "leaving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,12 @@ class ServerStatus:
     def needs_repair(self) -> bool:
         """Whether it does not come back by itself."""
         return self.repair in ("restart", "rejoin", "rebuild")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it serves nobody and is on no way back, once there was time for one."""
+        gone = self.word in ("down", "no answer", *OUT_OF_SERVICE)
+        return self.needs_repair or (gone and self.word not in _ON_THEIR_WAY)
 
     @property
     def text(self) -> str:

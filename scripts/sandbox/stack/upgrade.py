@@ -52,17 +52,25 @@ def _found(stack: StackNodes, node: str) -> Container:
 
 def _request(stack: StackNodes, old: Container, version: str) -> PlanRequest:
     """The stack as it is, with this one change."""
-    given = stack.inputs
     versions = {each.node: _asked(each) for each in stack.members if each.is_server}
+    changed = versions | {old.node: version}
+    return replace(request_of(stack, old), versions=tuple(changed.items()))
+
+
+def request_of(stack: StackNodes, server: Container) -> PlanRequest:
+    """The request that a stack was started from, without INIT=, whose content is not kept.
+
+    ``server``: one that runs, from which the file of CNF= is read back. SandboxError (exit 4).
+    """
+    given = stack.inputs
     return PlanRequest(
         stack.profile,
         tuple(given.assignments),
-        cnf=_user_file(stack, old) if given.cnf_name else None,
+        cnf=_user_file(stack, server) if given.cnf_name else None,
         cpus=given.cpus,
         memory=given.memory,
         cpuset=given.cpuset,
         disk=given.disk,
-        versions=tuple((versions | {old.node: version}).items()),
     )
 
 

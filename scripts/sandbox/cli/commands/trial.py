@@ -1,4 +1,4 @@
-"""trial: breaks a running stack once, and says how long writes were out and what was lost."""
+"""trial: breaks a running stack, and says how long writes were out and what was lost."""
 
 import sys
 from typing import Annotated
@@ -8,15 +8,32 @@ import typer
 from sandbox.cli.common import completion
 from sandbox.cli.common.measuring import load_asked, measured, scenario_asked, show_run
 from sandbox.cli.common.options import Json, Name, chosen
+from sandbox.cli.common.repeating import measured_repeatedly, show_repeats
 from sandbox.cli.registry import About
+from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.measure.run import NO_LOAD
 from sandbox.measure.trial.prober import ProberRates
+from sandbox.measure.trial.repeats import repeats_asked
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.trial import exit_code, trial
 from sandbox.report.charts.layout import RunData
 from sandbox.report.trial import trial_document
 
 ABOUT = About(group="measure", after="bench", recorded=True)
+Repeat = Annotated[
+    int | None,
+    typer.Option(min=1, max=MOST_BLOCKS, help="Trials in a row on the stack, reset in between."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(help="Ends them: 'log:PATTERN', lost-member, failed-check, or a check's name."),
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Restore the stack from its snapshot for each of them.")
+]
+LoadOptions = Annotated[
+    list[str] | None, typer.Option(help="Options of the load: 'table=shared ledger=on'.")
+]
 
 
 def command(
@@ -44,20 +61,27 @@ def command(
         str | None, chosen("Load beside the prober, at half of its capacity.", completion.workload)
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of that load (8).")] = None,
+    load_options: LoadOptions = None,
     via: Annotated[
         str | None, chosen("Node, term, node:port, writer or reader.", completion.entry)
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws nodes and keys (random).")] = None,
+    repeat: Repeat = None,
+    until: Until = None,
+    fresh: Fresh = False,
     json: Json = False,
 ) -> int:
-    """Break a stack once and measure the outage, the errors and what was lost."""
+    """Break a stack and measure the outage, the errors and what was lost; once, or repeatedly."""
     scenario = scenario_asked(fault, target, options or (), seconds)
-    load, parameters = load_asked(workload or NO_LOAD, (), {"threads": threads})
+    load, parameters = load_asked(workload or NO_LOAD, load_options or (), {"threads": threads})
     request = TrialRequest(
         load, parameters, via, seed, tuple(sys.argv),
         scenario=scenario, loaded=workload is not None, rates=ProberRates.at(rate),
         transaction=transaction,
     )  # fmt: skip
+    repeats = repeats_asked(repeat, until, fresh, request)
+    if repeats is not None:
+        return int(show_repeats(json, measured_repeatedly(name, request, repeats)))
     record, result = measured("trial", name, trial, request)
     show_run(json, record, result.path, trial_document(RunData(record)))
     return int(exit_code(record))

@@ -19,7 +19,7 @@ from sandbox.judge.open_trials import by_log_rank
 from sandbox.measure.machine import read_calibration
 from sandbox.measure.trial.prober_log import read_prober_log
 from sandbox.measure.trial.series import TrialSeries, cluster_samples, load_seconds, series_of
-from sandbox.record.manifest import Manifest, MatrixPart
+from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart
 from sandbox.record.record import Record
 from sandbox.record.server_series import server_series
 from sandbox.record.store import ResultFolder
@@ -30,8 +30,9 @@ from sandbox.report.charts.trial import single_trial_figures, trial_figures
 from sandbox.report.document import Document, charts_of, with_lines
 from sandbox.report.matrix import matrix_document
 from sandbox.report.render import html, json, markdown
+from sandbox.report.repeats import counted, repeats_document
 from sandbox.report.trial import trial_document
-from sandbox.report.trial_cells import of_trials, worst_trials
+from sandbox.report.trial_cells import median_trial, of_trials, worst_trials
 
 
 def show_report(result: ResultFolder, charts: bool, as_json: bool) -> None:
@@ -123,11 +124,31 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
         )
     run = runs[-1]
     when = _when(manifest, runs)
+    if manifest.repeats is not None:
+        return _document_of_repeats(result, manifest, manifest.repeats, runs, when)
     charts = bench_figures(run)
     if run.record.trial is None:
         return bench_document(run, charts, manifest.command, when)
     charts = [*single_trial_figures(run, trial_series(result, [run.record])), *charts]
     return trial_document(run, charts, manifest.command, when)
+
+
+def _document_of_repeats(
+    result: ResultFolder,
+    manifest: Manifest,
+    part: RepeatsPart,
+    runs: Sequence[RunData],
+    when: str,
+) -> Document:
+    """Repeated trials; the one with the median RTO is drawn in time."""
+    shown = median_trial(counted([run.record for run in runs]), "rto_ms")
+    charts = [
+        figure
+        for run in runs
+        if run.record is shown
+        for figure in single_trial_figures(run, trial_series(result, [run.record]))
+    ]
+    return repeats_document(runs, part, charts, manifest.command, when)
 
 
 def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, TrialSeries]:
