@@ -21,6 +21,7 @@ from sandbox.record.manifest import (
     HostCheck,
     Manifest,
     MatrixPart,
+    RepeatsPart,
     ResultKind,
     RunEntry,
 )
@@ -50,6 +51,8 @@ BLOCKS = 10
 SEEN_MS = 60_000.0
 """Of a trial that was still out at its end."""
 COMMAND = ["/x/sandbox", "matrix", "--matrix", "made-up-failover"]
+PATTERN = "Inconsistent by"
+"""What repeated trials are looked through for."""
 _BEGAN = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 
@@ -347,13 +350,14 @@ def write_result(
     found: list[Record] | None = None,
     plan: MatrixPart | None = None,
     kind: ResultKind = "trial",
+    repeats: RepeatsPart | None = None,
 ) -> ResultFolder:
     """The result on disk, with the log of a prober next to each record.
 
-    Of one record a single trial; its manifest says ``kind``.
+    Of one record a single trial; its manifest says ``kind``. ``repeats``: of repeated ones.
     """
     known = records() if found is None else found
-    single = len(known) == 1
+    single = len(known) == 1 or repeats is not None
     manifest = Manifest(
         kind=kind if single else "matrix",
         slug="failover",
@@ -361,6 +365,7 @@ def write_result(
         started_utc=_BEGAN,
         command=["sandbox", "trial", "--fault", "server-crash"] if single else COMMAND,
         matrix=None if single else plan or part(),
+        repeats=repeats,
         runs=[
             RunEntry(run=f"{record.cell}.{record.block}", status=record.status) for record in known
         ],
@@ -373,6 +378,25 @@ def write_result(
         (folder / "record.json").write_text(record.to_json(), encoding="utf-8")
     result.finish(_BEGAN + timedelta(hours=1))
     return result
+
+
+def repeated(
+    count: int, lost_in: Sequence[int] = (), first_ms: float = 2_000.0, **changed: Any
+) -> list[Record]:
+    """So many trials on one stack, each 100 ms longer out than the one before. ``lost_in``: trials
+    that left a member evicted.
+    """
+    found = []
+    for block in range(1, count + 1):
+        record = trial_record(block=block, rto_ms=first_ms + 100 * (block - 1), **changed)
+        assert record.trial
+        reason = "Inconsistent by consensus"
+        lost = {"galera2": f"evicted: {reason}"} if block in lost_in else {}
+        lines = {"galera2": f"WSREP: {reason}"} if block in lost_in else {}
+        seen = {"lost_members": lost, "log_lines": {PATTERN: lines}}
+        trial = record.trial.model_copy(update=seen)
+        found.append(record.model_copy(update={"trial": trial}))
+    return found
 
 
 @cache

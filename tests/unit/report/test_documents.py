@@ -13,6 +13,7 @@ from sandbox.profile.images import Availability
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
+from sandbox.record.manifest import RepeatsPart
 from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, FactList, Medium, Notes, Said, Table, shown_in
@@ -22,13 +23,14 @@ from sandbox.report.over_time import history_document
 from sandbox.report.plan import matrix_plan_document, plan_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.render import json as json_data
+from sandbox.report.repeats import repeats_document
 from sandbox.report.smoke import smoke_document
 from sandbox.report.terms import terms_document
 from sandbox.report.text import WIDTH
 from sandbox.report.trial import trial_document
 from unit.record.samples import sample_record
 from unit.report.made_up import made_up, said_of
-from unit.report.made_up_trials import SEEN_MS, trial_record, trial_side
+from unit.report.made_up_trials import SEEN_MS, repeated, trial_record, trial_side
 from unit.report.made_up_trials import judged as judged_trials
 from unit.report.made_up_trials import part as trial_part
 from unit.report.made_up_trials import records as trial_records
@@ -42,6 +44,12 @@ def of_plan() -> Document:
         "pxc3@8.4+replica1+proxysql", assignments=("sort_buffer_size=1M",), cpus="2", memory="2g"
     )
     return plan_document(make_plan(request, load_library(), Availability(registry=lambda: True)))
+
+
+def of_repeats() -> Document:
+    runs = [RunData(record) for record in repeated(7, lost_in=[7])]
+    part = RepeatsPart(count=12, fresh=False, until="lost-member", end="came", reason="it came")
+    return repeats_document(runs, part, command=["sandbox", "trial"])
 
 
 def of_bench() -> Document:
@@ -105,11 +113,20 @@ KINDS = {
     "plan": of_plan,
     "bench": of_bench,
     "trial": of_trial,
+    "repeated trials": of_repeats,
     "comparison": of_comparison,
     "comparison of trials": of_open_trials,
     "history": of_history,
 }
 ASKED = {
+    "repeated trials": [
+        "lost-member came in trial 7: a rate of 0.361 … 45.9 %",
+        "1 of 7",
+        "14.3 %",
+        "2,300",
+        "2,000 … 2,600",
+        "galera2 is evicted: Inconsistent by consensus",
+    ],
     "plan of a matrix": ["[off], on", "variant2", "40 runs of 2 + 10 s", "left out: threads 64"],
     "calibration": ["0.040", "24 pairs", "6.6%"],
     "terms": ["pxc3@8.4+proxysql+threadpool", "adjustable-clock", "also percona"],

@@ -25,13 +25,13 @@ from sandbox.measure.trial.repeats import (
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import Step
 from sandbox.record.manifest import Manifest, RepeatsPart
-from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.server_status import ServerStatus
 from unit.fake_stack import PASSWORD
 from unit.measure.trial.trial_runs import CRASH, PROFILES, scenario_with
 from unit.measure.trial.trial_world import FakeBreaking, TrialStack, World
+from unit.record.samples import sample_record
 
 WELL = {"mysql1": ServerStatus("running"), "replica1": ServerStatus("replicating")}
 STOPPED = {**WELL, "replica1": ServerStatus("stopped", "error 1032", repair="rebuild")}
@@ -273,8 +273,8 @@ def test_a_manifest_without_a_series_stays_as_it_is(series: Series) -> None:
 
 
 def test_the_exit_code_of_a_good_series_with_an_invalid_trial_is_0() -> None:
-    good = Record.model_construct(status="ok", checks=[])
-    late = Record.model_construct(status="infra_error", checks=[])
+    good = sample_record(checks=[])
+    late = sample_record(status="infra_error", reason="the prober was late", checks=[])
     part = RepeatsPart(count=2, fresh=False, end="complete")
     assert series_exit_code([good, late], part) is ExitCode.OK
     assert series_exit_code([late, late], part) is ExitCode.ENVIRONMENT

@@ -25,15 +25,16 @@ from sandbox.load.common.workload import (
 )
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial import load_beside as module
+from sandbox.measure.trial import trial as trial_module
 from sandbox.measure.trial.load_beside import NicedStack, TrialLoad
 from sandbox.measure.trial.prober import Prober, ProberPlan
 from sandbox.measure.trial.run import TrialRequest, TrialRun
-from sandbox.record.record import Metrics, PreparationRecord
+from sandbox.record.record import CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.client_python import run_load
 from sandbox.stack.protocol import EntryPoint, ServerRole, Stream
 from unit.fake_stack import CLIENT, FakeStack, FakeStream, server
 from unit.measure.trial.trial_runs import CRASH, scenario_with
-from unit.measure.trial.trial_world import FakeBreaking, World
+from unit.measure.trial.trial_world import FakeBreaking, TrialStack, World, made_world
 
 SECOND = Second("measure", 1, 4, 120.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
 GOOD = Metrics(tps=101.0, transactions=1010)
@@ -342,3 +343,61 @@ def test_all_but_the_streams_is_the_stacks() -> None:
     niced: Any = NicedStack(stack)
     assert niced.nodes() == stack.nodes() and niced.profile == stack.profile
     assert replace(run_of(Path()).session, stack=niced).stack is niced
+
+
+class Keeper(Loads):
+    """A load with a ledger of its own."""
+
+    @property
+    def verdicts_of_ledger(self) -> tuple[str, ...]:
+        return ("kept",)
+
+    def judge_ledger(self, session: Session) -> list[CheckRecord]:
+        names = ", ".join(server.name for server in session.servers)
+        return [
+            CheckRecord(name="kept", verdict="pass", detail=f"{session.writer.node} of {names}")
+        ]
+
+
+class Beside:
+    """A load that was started; ``ended`` says when it was stopped."""
+
+    rate_per_s = None
+    starts = 1
+
+    def __init__(self, _: object) -> None:
+        self.ended = False
+
+    def stop(self) -> None:
+        self.ended = True
+
+    def save(self, path: Path, prober_us: object) -> None:
+        path.write_text("t_ms,tps\n")
+
+
+@pytest.mark.parametrize(("roles", "verdict"), [({}, "pass"), ({"mysql1": "reader"}, "unknown")])
+def test_a_load_that_keeps_a_ledger_ends_before_it_is_judged(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    roles: dict[str, Any],
+    verdict: str,
+) -> None:
+    world = made_world(monkeypatch)
+    made: list[Beside] = []
+
+    def start(run: object) -> Beside:
+        made.append(Beside(run))
+        return made[0]
+
+    stack = TrialStack(world)
+    monkeypatch.setattr(trial_module, "TrialLoad", start)
+    monkeypatch.setattr(trial_module, "Guard", lambda _: FakeBreaking(world))
+    at_start = stack.roles
+    asked = iter([at_start()])
+    monkeypatch.setattr(stack, "roles", lambda: next(asked, {**at_start(), **roles}))
+    named = NamedWorkload("keeper", "keeper", Keeper(rated=False))
+    request = TrialRequest(named, Parameters(), seed=7, scenario=scenario_with(CRASH), loaded=True)
+    record, _ = trial_module.trial(stack, request, tmp_path, lambda _: None)
+    (kept,) = [check for check in record.checks if check.name == "kept"]
+    assert kept.verdict == verdict and made[0].ended
+    assert verdict != "pass" or kept.detail == "mysql1 of mysql1, replica1"
