@@ -11,8 +11,10 @@ LOG = "log:"
 LOST_MEMBER = "lost-member"
 FAILED_CHECK = "failed-check"
 CONFIDENCE = 0.95
-_JUDGED = ("ok", "failed")
-"""Status of a trial whose checks count: an action that was refused fails it, and is one of them."""
+_JUDGED = ("ok", "failed", "infra_error")
+"""Status of a trial whose checks count, if it has any: the ledger of a trial whose prober was late,
+so that its times do not count, is as good as any other.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Rate:
     interval: Interval | None
     """Of the rate, 0 to 1; None without a trial."""
     unknown: int = 0
-    """Trials of which it is not known, although they ended."""
+    """Trials that ended, but of which it is not known."""
 
 
 def rate_interval(count: int, trials: int, ended_by_it: bool = False) -> Interval | None:

@@ -4,7 +4,10 @@ all of them.
 
 from collections.abc import Iterator, Sequence
 
+from sandbox.core.errors import counted as counted_text
+from sandbox.judge.rank_tests import median_interval
 from sandbox.judge.rates import FAILED_CHECK, LOG, LOST_MEMBER, Rate, came, rate_of
+from sandbox.judge.verdict import FEWEST_BLOCKS
 from sandbox.record.manifest import RepeatsPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
@@ -51,12 +54,12 @@ _WORDS = {
 }
 _LONGEST_PATTERN = 60
 _RATE_NOTE = (
-    "Of the trials in which it was judged. The interval is exact (Clopper and Pearson); where the"
-    " series ended because it came, it accounts for that."
+    "Of the trials in which it was judged, also those whose prober was late. The interval is exact"
+    " (Clopper and Pearson), also where the series ended because it came."
 )
 _FIGURE_NOTE = (
     "Of the trials that are ok and have the figure. The interval of the median is exact (order"
-    " statistics), and needs six trials."
+    " statistics)."
 )
 HEALED = (
     "All trials are on one stack, which was healed and repaired in between: what one leaves, the"
@@ -107,15 +110,22 @@ def repeats_answer(records: Sequence[Record], part: RepeatsPart) -> str:
     """What was waited for; else whether anything was lost. Then the time of the outage."""
     sentences = [_until_sentence(records, part)] if part.until else []
     cell = counted(records)
-    if lengths := cell.lengths("rto_ms"):
-        interval = interval_text(lengths)
-        sentences.append(
-            f"RTO: {median_text(lengths)} ms (median of {len(lengths)} trials; 95 % interval"
-            f" {interval})."
-        )
+    if cell.lengths("rto_ms"):
+        sentences.append(_rto_sentence(cell))
+    if cell.count < len(records):
+        sentences.append(f"The times of {cell.count} of {len(records)} trials count.")
     if part.reason and part.end != "came":
         sentences.append(f"It ended early: {part.reason}.")
     return " ".join(sentences)
+
+
+def _rto_sentence(cell: CellTrials) -> str:
+    lengths = cell.lengths("rto_ms")
+    interval = f"95 % interval {interval_text(lengths)}"
+    if median_interval(lengths) is None:
+        interval = f"no interval below {FEWEST_BLOCKS} trials"
+    number = counted_text(len(lengths), "trial")
+    return f"RTO: {median_text(lengths)} ms (median of {number}; {interval})."
 
 
 def _until_sentence(records: Sequence[Record], part: RepeatsPart) -> str:
@@ -209,12 +219,12 @@ def _figure_table(cell: CellTrials) -> Table:
                 f"{metric.title}{unit}",
                 str(len(lengths)),
                 median_text(lengths),
-                interval_text(lengths),
+                "" if median_interval(lengths) is None else interval_text(lengths),
                 f"{ms_text(shortest)} … {longest_text(lengths)}",
             ]
         )
     headings = ("figure", "trials", "median", "95 % interval", "range")
-    title = f"Figures of {trials_text(cell)} trials"
+    title = f"Figures, trials: {trials_text(cell)}"
     return Table.of(headings, rows, title, _FIGURE_NOTE, numbers=4)
 
 

@@ -66,7 +66,7 @@ def test_a_series_is_asked_for_and_printed(asked: list[Repeats], capsys: Printed
     code = trial.command(fault="server-crash", repeat=12, until="log:WSREP")
     assert asked == [Repeats(12, "log:WSREP")] and code == ExitCode.OK
     text = capsys.readouterr().out
-    assert "8 of 8 trials  complete" in text and "Figures of 8 (few) trials" in text
+    assert "8 of 8 trials  complete" in text and "Figures, trials: 8 (few)" in text
     assert text.rstrip().endswith("/runs")
 
 

@@ -80,7 +80,9 @@ def test_what_came_is_known_from_the_record() -> None:
         ("ok", {"lost": "unknown", "phantom": "pass"}, None, False),
         ("failed", {"lost": "fail"}, True, True),
         ("ok", {"phantom": "skipped"}, None, None),
-        ("infra_error", {"lost": "fail"}, None, None),
+        ("infra_error", {"lost": "fail"}, True, True),
+        ("infra_error", {}, None, None),
+        ("skipped", {"lost": "fail"}, None, None),
         ("interrupted", {"lost": "fail"}, None, None),
     ],
 )

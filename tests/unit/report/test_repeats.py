@@ -40,7 +40,7 @@ def test_what_never_came_has_an_upper_end() -> None:
 
 def test_few_trials_have_no_interval_of_the_median() -> None:
     text = repeats_answer(repeated(3), WHOLE.model_copy(update={"count": 3}))
-    assert text == "RTO: 2,100 ms (median of 3 trials; 95 % interval fewer than 6 trials)."
+    assert text == "RTO: 2,100 ms (median of 3 trials; no interval below 6 trials)."
 
 
 def test_an_interrupted_series_says_so() -> None:

@@ -236,7 +236,8 @@ def series_exit_code(records: Sequence[Record], part: RepeatsPart) -> ExitCode:
     if part.end == "interrupted":
         return ExitCode.INTERRUPTED
     codes = {exit_code(record) for record in records}
-    if part.end == "came" or ExitCode.FAILED in codes:
+    found_wrong = any(came(record, FAILED_CHECK) for record in records)
+    if part.end == "came" or found_wrong or ExitCode.FAILED in codes:
         return ExitCode.FAILED
     if part.end == "complete" and ExitCode.OK in codes:
         return ExitCode.OK
