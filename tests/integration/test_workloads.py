@@ -118,6 +118,17 @@ def test_rows_inserted_in_bulk(stack: LiveStack) -> None:
     assert bench(stack, "bulk_insert", "--seconds", "1")["workload"]["preparation"]["tables"] == 4
 
 
+def test_writers_have_what_was_acknowledged_to_them(stack: LiveStack) -> None:
+    record = bench(stack, "writers", "--options", "ledger=on")
+    rows = [
+        int(stack.sql("mysql1", f"SELECT COUNT(*) FROM sbtest.writers_{number}"))
+        for number in (1, 2, 3, 4)
+    ]
+    assert sum(rows) == record["metrics"]["transactions"] and min(rows) > 0
+    kept = {each["name"]: each["verdict"] for each in record["checks"] if "writers" in each["name"]}
+    assert kept == dict.fromkeys(("writers_lost", "writers_phantom", "writers_duplicate"), "pass")
+
+
 def test_ddl_leaves_no_table_behind(stack: LiveStack) -> None:
     record = bench(stack, "ddl", "--options", "tables_per_thread=3")
     kinds = record["metrics"]["by_kind"]

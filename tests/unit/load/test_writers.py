@@ -113,7 +113,7 @@ def writer(shipped: tuple[ModuleType, ModuleType], number: int, ledger: Path, **
         **given,
     }
     recorder = module.Recorder(io.StringIO(), 4)
-    made = module.Writer(
+    made = module.RowWriter(
         number,
         request,
         recorder,

@@ -81,7 +81,7 @@ class OutcomeFile:
                 self._file.write(f"{outcome}\t{writer}\t{op}\n")
 
 
-class Writer:
+class RowWriter:
     """One writer: at its entry until that fails, then at the next one."""
 
     def __init__(
@@ -192,7 +192,7 @@ def main(request: Mapping[str, Any], out: TextIO = sys.stdout) -> None:
     recorder = Recorder(out, request["writers"])
     ledger = OutcomeFile(request["ledger"], request["first_op"])
     addresses = Addresses(request["entries"])
-    writers = [Writer(number, request, recorder, ledger, addresses) for number in numbers]
+    writers = [RowWriter(number, request, recorder, ledger, addresses) for number in numbers]
     began_s = time.monotonic()
     end_s = began_s + request["seconds"]
     threads = [

@@ -119,7 +119,7 @@ def repeat_trial(
     opening = open_stack(stack, request, on_event)
     part = RepeatsPart(count=repeats.count, fresh=repeats.fresh, until=repeats.until)
     result = new_result(TRIAL, opening, results, repeats=part)
-    series = _Series(repeats, opening.request, reset, result, on_event)
+    series = _Repeater(repeats, opening.request, reset, result, on_event)
     try:
         end, reason = series.run(stack)
         result.note_repeats(part.model_copy(update={"end": end, "reason": reason}))
@@ -128,7 +128,7 @@ def repeat_trial(
     return result
 
 
-class _Series:
+class _Repeater:
     """Repeated trials under way."""
 
     def __init__(
