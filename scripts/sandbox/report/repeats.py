@@ -150,7 +150,12 @@ def _rate(records: Sequence[Record], what: str, part: RepeatsPart) -> Rate:
 
 def rates_of(records: Sequence[Record], part: RepeatsPart) -> list[Rate]:
     """What was waited for, lost members and writes, failed checks; each check that failed once."""
-    failed = [check.name for each in records for check in each.checks if check.verdict == "fail"]
+    failed = [
+        check.name
+        for each in records
+        for check in each.checks
+        if check.verdict == "fail" and each.status != "interrupted"
+    ]
     first = [part.until] if part.until else []
     named = dict.fromkeys([*first, LOST_MEMBER, LOST_WRITE, FAILED_CHECK, *failed])
     return [_rate(records, what, part) for what in named]
