@@ -71,7 +71,7 @@ def command(
     fresh: Fresh = False,
     json: Json = False,
 ) -> int:
-    """Break a stack and measure the outage, the errors and what was lost; once, or repeatedly."""
+    """Break a stack once or often; measure the outage, the errors and what was lost."""
     scenario = scenario_asked(fault, target, options or (), seconds)
     load, parameters = load_asked(workload or NO_LOAD, load_options or (), {"threads": threads})
     request = TrialRequest(
