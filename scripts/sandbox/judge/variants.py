@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from sandbox.judge.unpaired import ResultSide, matched
-from sandbox.profile.variables import canonical
+from sandbox.profile.names import PAIR_LISTS, bare, pairs_of
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.record.record import Environment, Inputs, Record
 
@@ -74,12 +74,7 @@ def _spread_out(variables: Variables) -> dict[str, str]:
     """The variables; in place of Galera's options, each of its settings as
     ``wsrep_provider_options:gcache.size``.
     """
-    pieces = (piece.partition("=") for piece in variables.get(_PROVIDER_OPTIONS, "").split(";"))
-    options = {
-        f"{_PROVIDER_OPTIONS}:{name.strip()}": setting.strip()
-        for name, equals, setting in pieces
-        if equals
-    }
+    options = _pair_by_pair(_PROVIDER_OPTIONS, variables.get(_PROVIDER_OPTIONS, ""))
     return _by_one_name(
         {name: value for name, value in variables.items() if name != _PROVIDER_OPTIONS} | options
     )
@@ -87,7 +82,7 @@ def _spread_out(variables: Variables) -> dict[str, str]:
 
 def _one_name(variable: str) -> str:
     """One name for a variable, however it is typed and whatever the server version calls it."""
-    name = canonical(variable).removeprefix("loose_")
+    name = bare(variable)
     return _RENAMED.get(name, name)
 
 
@@ -128,15 +123,21 @@ def not_in_effect(
     """Settings of SET= that are not in effect (``baseline``: as typed, ``variant``: the server's
     answer).
 
-    ``asked``: (term or None, name, value) as SET= takes them; the last one of a name counts. A
-    server without the variable is ignored; refusing an unknown one at startup is its own job. But
-    every server has the isolation level, so a missing answer does not prove it.
+    ``asked``: (term or None, name, value) as SET= takes them; the last one of a name counts, and of
+    a list of ``key=value`` the last one of a key. A server without the variable is ignored;
+    refusing an unknown one at startup is its own job. But every server has the isolation level, so
+    a missing answer does not prove it.
     """
     found = []
     for server, variables in servers.items():
         terms = (None, server, server.rstrip("0123456789"))
-        wanted = {_one_name(name): value for term, name, value in asked if term in terms}
-        answers = _by_one_name(variables)
+        wanted: dict[str, str] = {}
+        for term, name, value in asked:
+            if term in terms:
+                wanted |= _pair_by_pair(name, value)
+        answers: dict[str, str] = {}
+        for name, value in variables.items():
+            answers |= _pair_by_pair(name, value)
         for name, value in wanted.items():
             if (answer := answers.get(name)) is None:
                 proved = name not in _RENAMED.values()
@@ -145,6 +146,14 @@ def not_in_effect(
             if not proved and not identifies_a_node(name):
                 found.append(VariantDifference(server, name, value, answer))
     return found
+
+
+def _pair_by_pair(name: str, value: str) -> dict[str, str]:
+    """A variable by its one name; each key of a list as ``optimizer_switch:mrr``."""
+    variable = _one_name(name)
+    if variable not in PAIR_LISTS:
+        return {variable: value}
+    return {f"{variable}:{key}": setting for key, setting in pairs_of(variable, value).items()}
 
 
 def refusal(found: VariantDifference) -> str:

@@ -22,6 +22,7 @@ from sandbox.measure.run import (
     RunRequest,
     nodes_lost,
     open_run,
+    prove_assignments,
     prove_settings,
 )
 from sandbox.measure.run_checks import Condition
@@ -175,6 +176,7 @@ def measure(run: BenchRun) -> None:
             if silent:
                 raise RunEndedError("infra_error", f"a server does not answer: {states(silent)}")
             run.before = before
+            prove_assignments(run)
             sampler.wait_for_first()
             outcome = _load_between_snapshots(run)
     finally:

@@ -20,7 +20,7 @@ from sandbox.load.common.workload import (
     refuse_unfit,
 )
 from sandbox.measure.counters import ServerState, restarted
-from sandbox.measure.run_checks import settings_in_effect
+from sandbox.measure.run_checks import set_in_effect, settings_in_effect
 from sandbox.profile.names import MEMBERS
 from sandbox.record.record import (
     CheckRecord,
@@ -321,6 +321,21 @@ def prove_settings(run: Run[Any]) -> None:
     run.checks.append(check)
     if check.verdict == "fail":
         raise RunEndedError("failed", f"setting not in effect: {check.detail}")
+
+
+def prove_assignments(run: Run[Any]) -> None:
+    """Reads SET= back from the servers that the run begins with.
+
+    Raises RunEndedError where a value is not in effect: the run would measure something else.
+    """
+    assignments = run.stack.inputs.assignments
+    if not assignments:
+        return
+    servers = {name: server.variables for name, server in run.before.items()}
+    check = set_in_effect(assignments, servers)
+    run.checks.append(check)
+    if check.verdict == "fail":
+        raise RunEndedError("failed", f"SET is not in effect: {check.detail}")
 
 
 def nodes_lost(run: Run[Any]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sandbox.core.errors import counted, states
+from sandbox.judge.variants import not_in_effect, refusal
+from sandbox.profile.grammar import split_assignments
 from sandbox.profile.images import Text
 from sandbox.record.record import Absence, CheckRecord, Metrics, Status
 from sandbox.stack.protocol import SettingProof
@@ -115,6 +117,17 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
         for each in wrong
     ]
     return _check("settings_in_effect", "fail", "; ".join(texts))
+
+
+def set_in_effect(
+    assignments: Sequence[str], servers: Mapping[str, Mapping[str, str]]
+) -> CheckRecord:
+    """Whether every server has the values of SET=. ``servers``: its variables, read back."""
+    wrong = not_in_effect(split_assignments(tuple(assignments)), servers)
+    if wrong:
+        return _check("set_in_effect", "fail", "; ".join(map(refusal, wrong)))
+    names = ", ".join(servers)
+    return _check("set_in_effect", "pass", f"read back from {names}: {' '.join(assignments)}")
 
 
 def load_reached(

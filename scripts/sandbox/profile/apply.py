@@ -7,6 +7,7 @@ from dataclasses import replace
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.profile.grammar import parse, split_assignments
 from sandbox.profile.library import Library, Setting, Variant, When
+from sandbox.profile.names import PAIR_LISTS, bare, pairs_of
 from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.refusal import Change, ProfileError, instead, without
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
@@ -173,6 +174,7 @@ def assignments(plan: Plan) -> Plan:
         if node.component.spec.adjustable and node.service == node.component.name
     }
     for term, name, value in triples:
+        _refuse_keyless(name, value)
         if term in others and term not in servers:
             _refuse_option(others[term], name, value, plan)
         elif term is not None and term not in servers:
@@ -190,6 +192,18 @@ def assignments(plan: Plan) -> Plan:
         return replace(node, assignments=pairs) if pairs else node
 
     return map_nodes(plan, update)
+
+
+def _refuse_keyless(name: str, value: str) -> None:
+    """Raises SandboxError (exit 2) for a list of ``key=value`` with a piece that is none."""
+    if bare(name) not in PAIR_LISTS:
+        return
+    keyless = [key for key, setting in pairs_of(name, value).items() if not setting]
+    if keyless or not pairs_of(name, value):
+        what = f"SET: {name}={value} is not a list of key=value"
+        known = "a key that is given replaces ours, every other stays"
+        example = {"wsrep_provider_options": "gmcast.segment=1", "optimizer_switch": "mrr=on"}
+        raise SandboxError(what, known, f"try: SET='{bare(name)}={example[bare(name)]}'")
 
 
 def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:

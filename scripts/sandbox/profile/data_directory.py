@@ -10,10 +10,10 @@ from typing import Any
 from sandbox.profile.grammar import parse
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Library
+from sandbox.profile.names import bare, canonical
 from sandbox.profile.plan import Node, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.templates import render_text
-from sandbox.profile.variables import canonical
 
 _OPTION = re.compile(r"^\s*([A-Za-z][\w-]*)", re.MULTILINE)
 _INCLUDE = re.compile(r"^\s*!include", re.MULTILINE)
@@ -81,7 +81,7 @@ def _shaping_pairs(node: Node) -> list[str]:
     the last.
     """
     shaping = {
-        _bare(name): (canonical(name), value)
+        bare(name): (canonical(name), value)
         for name, value in node.assignments
         if _shapes(node, name)
     }
@@ -98,11 +98,7 @@ def _settings(node: Node) -> list[str]:
 
 
 def _shapes(node: Node, variable: str) -> bool:
-    return _bare(variable) in node.component.spec.shaping
-
-
-def _bare(variable: str) -> str:
-    return canonical(variable).removeprefix("loose_")
+    return bare(variable) in node.component.spec.shaping
 
 
 def _replaceable(plan: Plan) -> bool:
@@ -164,7 +160,7 @@ def restorable(plan: Plan) -> bool:
     MySQL 5.7.6 and MariaDB 10.2 on.
     """
     cnf = plan.request.cnf
-    set_by_user = {canonical(name) for node in plan.databases for name, _ in node.assignments}
+    set_by_user = {bare(name) for node in plan.databases for name, _ in node.assignments}
     own = (cnf is not None and _OWN_INIT_FILE.search(cnf.content)) or "init_file" in set_by_user
     external = any(group.external for group in plan.groups)
     can_rotate = [

@@ -19,6 +19,25 @@ PACKAGE_LABEL = "sandbox.package-version"
 MEMBERS = "members"
 """`VIA=` of every member of a cluster at once."""
 
+PAIR_LISTS = {"wsrep_provider_options": ";", "optimizer_switch": ","}
+"""Variables whose value is a list of ``key=value`` → what stands between two of them."""
+
+
+def canonical(name: str) -> str:
+    """One spelling per variable: servers treat ``-`` and ``_`` as the same, and ignore case."""
+    return name.lower().replace("-", "_")
+
+
+def bare(name: str) -> str:
+    """The variable that an option sets: ``loose_`` says only that a server may not know it."""
+    return canonical(name).removeprefix("loose_")
+
+
+def pairs_of(variable: str, value: str) -> dict[str, str]:
+    """Key → value of a variable in `PAIR_LISTS`, in order; a piece without ``=`` has no value."""
+    pieces = (piece.partition("=") for piece in value.split(PAIR_LISTS[bare(variable)]))
+    return {key.strip(): setting.strip() for key, _, setting in pieces if key.strip()}
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:

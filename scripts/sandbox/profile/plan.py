@@ -7,7 +7,7 @@ from typing import Any
 
 from sandbox.profile.images import ImageChoice
 from sandbox.profile.library import Component, Kind, Question, Variant, deep_merge
-from sandbox.profile.names import MEMBERS
+from sandbox.profile.names import MEMBERS, bare
 from sandbox.profile.versions import at_least
 
 
@@ -102,10 +102,10 @@ class Node:
         return at_least(self.version, since)
 
     def assigned(self, name: str, otherwise: object) -> object:
-        """Value that SET= gives a variable on this node, else ``otherwise``; ``-`` and ``_`` are
-        the same.
+        """Value that SET= gives a variable on this node, however it is spelled, else
+        ``otherwise``.
         """
-        given = {key.replace("-", "_").lower(): value for key, value in self.assignments}
+        given = {bare(key): value for key, value in self.assignments}
         return given.get(name, otherwise)
 
     def has_certificate(self, signed_by: str) -> bool:

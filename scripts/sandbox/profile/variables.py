@@ -9,6 +9,7 @@ from typing import Any
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.library import Servers
+from sandbox.profile.names import PAIR_LISTS, bare, canonical, pairs_of
 from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 
@@ -23,11 +24,6 @@ _NEAR = 0.8
 """A name unlike any known one may belong to a plugin: only the server can decide."""
 
 
-def canonical(name: str) -> str:
-    """One spelling per variable: servers treat ``-`` and ``_`` as the same, and ignore case."""
-    return name.lower().replace("-", "_")
-
-
 def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str | None]:
     """Variable → value in the order of first mention; None is a bare flag. A later layer wins."""
     layers: list[Mapping[str, Any]] = [
@@ -40,8 +36,33 @@ def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str
         for name, value in layer.items():
             _lay(merged, name, _rendered(value, context, f"variable {name} of {node.name}"))
     for name, value in node.assignments:
-        merged[canonical(name)] = value
+        _assign(merged, name, value)
     return merged
+
+
+def _assign(merged: dict[str, str | None], name: str, value: str) -> None:
+    """Lays a pair of SET= over what stands there, which may have the other spelling with or without
+    ``loose_``.
+
+    ``loose_`` stays where it stands: the server reads the option before the plugin that knows it.
+    A list of ``key=value`` keeps the keys that the pair does not name.
+    """
+    key = canonical(name)
+    same = [each for each in merged if bare(each) == bare(key)]
+    if bare(key) in PAIR_LISTS:
+        pairs: dict[str, str] = {}
+        for text in (*(merged[each] or "" for each in same), value):
+            pairs |= pairs_of(key, text)
+        separator = PAIR_LISTS[bare(key)]
+        space = " " if separator == ";" else ""
+        value = f"{separator}{space}".join(f"{each}={setting}" for each, setting in pairs.items())
+    spelling = next((each for each in (*same, key) if each.startswith("loose_")), key)
+    if spelling in merged:
+        merged[spelling] = value
+        return
+    for each in same:
+        del merged[each]
+    merged[spelling] = value
 
 
 def _needed_by_proxies(node: Node, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -70,12 +91,12 @@ def overridden_needs(plan: Plan) -> list[tuple[str, str, str, str, str]]:
     found = []
     for group in plan.groups:
         for node in group.servers:
-            given = {canonical(name): value for name, value in node.assignments}
+            given = {bare(name): value for name, value in node.assignments}
             context = node_context(plan, node, PLACEHOLDER)
             for component, need in needed_of_servers(group):
                 for name, value in need.variables.items():
                     needed = _rendered(value, context, f"variable {name} of {node.name}")
-                    own = given.get(canonical(name))
+                    own = given.get(bare(name))
                     if needed and own is not None and own != needed:
                         found.append((node.name, component, name, needed, own))
     return found

@@ -172,6 +172,20 @@ def test_a_variable_that_a_server_need_not_know_is_proved_where_it_does() -> Non
     assert refusal(found) == "galera1: wsrep_sync_wait is 0, not 7"
 
 
+def test_a_list_of_keys_is_proved_key_by_key() -> None:
+    provider = "base_port = 4567; evs.suspect_timeout = PT2S; gmcast.segment = 0"
+    servers = {"galera1": {"wsrep_provider_options": provider, "optimizer_switch": "a=on,mrr=on"}}
+    asked = [
+        ("galera1", "wsrep_provider_options", "gmcast.segment=1"),
+        ("galera", "loose_wsrep_provider_options", "evs.suspect_timeout=PT2S; gmcast.segment=0"),
+        (None, "optimizer_switch", "mrr=on"),
+    ]
+    assert not_in_effect(asked, servers) == []
+    (found,) = not_in_effect(asked[:1], servers)
+    assert refusal(found) == "galera1: wsrep_provider_options:gmcast.segment is 0, not 1"
+    assert not_in_effect([("galera2", "wsrep_provider_options", "gmcast.segment=1")], servers) == []
+
+
 ISOLATION = (None, "transaction_isolation", "READ-COMMITTED")
 
 

@@ -27,6 +27,22 @@ def test_settings(answers: list[str | None], verdict: str) -> None:
     assert run_checks.settings_in_effect(proofs).verdict == verdict
 
 
+def test_set_is_read_back_from_the_node_that_it_names() -> None:
+    asked = ["sync_binlog=1 galera2:max_connections=50"]
+    servers = {
+        "galera1": {"sync_binlog": "1", "max_connections": "151"},
+        "galera2": {"sync_binlog": "1", "max_connections": "50"},
+    }
+    found = run_checks.set_in_effect(asked, servers)
+    assert (found.verdict, found.detail) == (
+        "pass",
+        "read back from galera1, galera2: sync_binlog=1 galera2:max_connections=50",
+    )
+    servers["galera2"]["max_connections"] = "151"
+    found = run_checks.set_in_effect(asked, servers)
+    assert (found.verdict, found.detail) == ("fail", "galera2: max_connections is 151, not 50")
+
+
 @pytest.mark.parametrize(
     ("metrics", "failure", "answered", "verdict"),
     [

@@ -11,12 +11,12 @@ from sandbox.profile.compose import compose_document, plan_hash
 from sandbox.profile.data_directory import base_requests, data_request, restorable, rotation_sql
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Library, Setting
-from sandbox.profile.names import Identity
+from sandbox.profile.names import Identity, canonical
 from sandbox.profile.plan import Plan, PlanRequest, UserFile
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
 from sandbox.profile.templates import PLACEHOLDER, node_context
-from sandbox.profile.variables import canonical, effective_variables
+from sandbox.profile.variables import effective_variables
 
 FIRST_START = "/docker-entrypoint-initdb.d"
 

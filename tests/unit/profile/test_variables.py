@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.core.errors import SandboxError
+from sandbox.profile.names import canonical
 from sandbox.profile.plan import UserFile
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import (
-    canonical,
     effective_variables,
     names_in,
     refuse_mistyped,
@@ -50,6 +50,39 @@ def test_an_empty_value_leaves_the_line_out_and_set_may_still_set_it() -> None:
 def test_plugins_to_load_add_up_each_once() -> None:
     assert variables("mysql+cloning", "mysql1")["plugin_load_add"] == "clone.so"
     assert variables("mysql+cloning+auditing", "mysql1")["plugin_load_add"] == "clone.so;audit.so"
+
+
+PROVIDER = "evs.suspect_timeout=PT2S; gcs.fc_limit=16"
+
+
+def test_a_list_of_keys_keeps_those_that_set_does_not_name() -> None:
+    assert variables("cluster", "cluster1")["wsrep_provider_options"] == f"{PROVIDER}; "
+    asked = "cluster2:wsrep_provider_options=gmcast.segment=1;gcs.fc_limit=64"
+    assert variables("cluster", "cluster2", asked)["wsrep_provider_options"] == (
+        "evs.suspect_timeout=PT2S; gcs.fc_limit=64; gmcast.segment=1"
+    )
+    assert variables("cluster", "cluster1", asked)["wsrep_provider_options"] == f"{PROVIDER}; "
+    twice = ("optimizer_switch=mrr=on", "loose-optimizer_switch=mrr=off,mrr_sort_keys=on")
+    found = variables("mysql", "mysql1", *twice)
+    assert found["loose_optimizer_switch"] == "mrr=off,mrr_sort_keys=on"
+    assert "optimizer_switch" not in found
+
+
+@pytest.mark.parametrize("value", ["gmcast.segment", "gmcast.segment=", ";", "a=1;b"])
+def test_a_piece_without_a_value_is_no_list_of_keys(value: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        plan("cluster", assignments=(f"'wsrep_provider_options={value}'",))
+    assert refused.value.what.endswith("is not a list of key=value")
+
+
+@pytest.mark.parametrize("names", [("loose_a", "A"), ("a", "loose-a"), ("loose_a", "loose_a")])
+def test_loose_is_another_spelling_of_one_variable_whose_last_value_wins(
+    names: tuple[str, str],
+) -> None:
+    first, second = names
+    found = variables("mysql", "mysql1", f"{first}=1 {second}=2")
+    assert found["loose_a"] == "2"
+    assert "a" not in found
 
 
 @pytest.mark.parametrize(

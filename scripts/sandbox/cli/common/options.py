@@ -33,7 +33,8 @@ NameOfUp = Annotated[str | None, _name("Name of the stack ('default').")]
 NameOfPs = Annotated[str | None, _name("Name of the stack (all of them).")]
 Node = Annotated[str | None, chosen("Node, such as galera1.", completion.node)]
 SetValue = Annotated[
-    list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")
+    list[str] | None,
+    typer.Option("--set", help="Server variables: \"a=1 replica:b='x y' galera2:c=3\"."),
 ]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
 Init = Annotated[

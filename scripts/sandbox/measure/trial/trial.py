@@ -22,6 +22,7 @@ from sandbox.measure.run import (
     idle_servers,
     nodes_lost,
     open_run,
+    prove_assignments,
     prove_settings,
 )
 from sandbox.measure.sampler import Sampler
@@ -150,6 +151,7 @@ def start_prober(run: TrialRun) -> None:
     if silent:
         raise RunEndedError("infra_error", f"a server does not answer: {states(silent)}")
     run.before = before
+    prove_assignments(run)
     if run.request.loaded:
         load = TrialLoad(run)
         run.closing.callback(load.stop)

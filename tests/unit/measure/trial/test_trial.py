@@ -44,6 +44,7 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert breaking.requests["0"].nodes == ["mysql1"]
     assert checks_of(record) == {
         "settings_in_effect": "skipped",
+        "set_in_effect": "pass",
         "connections_allowed": "pass",
         "actions_done": "skipped",
         "divergence": "pass",
