@@ -17,6 +17,7 @@ from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.cell import Change
 from sandbox.matrix.definition import Expected, Matrix
 from sandbox.measure.run_checks import Condition
+from sandbox.profile.drafts import refuse_misplaced
 from sandbox.profile.grammar import Term, parse, split_assignments
 from sandbox.profile.library import Library
 from sandbox.profile.reader import load_library
@@ -246,6 +247,7 @@ def _refuse_unknown_terms(expression: str, library: Library) -> None:
     others.
     """
     for term in parse(expression):
+        refuse_misplaced(term, library)
         if term.name not in library.words():
             raise SandboxError(
                 f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP

@@ -46,7 +46,7 @@ def proofs_of_needs(group: Group) -> Group:
 def _refuse_conflicts(setting: Setting, group: Group) -> None:
     parts = {
         group.component,
-        *group.settings,
+        *(name for name in group.settings if _meet(name, setting.name, group)),
         *(node.component.name for node in (*group.replicas, *group.proxies)),
     }
     clashing = [name for name in setting.conflicts if name in parts]
@@ -60,6 +60,19 @@ def _refuse_conflicts(setting: Setting, group: Group) -> None:
         raise ProfileError(
             f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, *changes
         )
+
+
+def _meet(one: str, other: str, group: Group) -> bool:
+    """Whether two settings are on the same node."""
+    places = [places for name in (one, other) if (places := group.places_of(name))]
+    nodes = [{node.name for place in each for node in _at(place, group)} for each in places]
+    return len(nodes) < 2 or not nodes[0].isdisjoint(nodes[1])
+
+
+def _at(place: str, group: Group) -> list[Node]:
+    """The nodes of a group that a node's name, or a component's, means."""
+    every = (*group.servers, *group.proxies)
+    return [node for node in every if place in (node.name, node.component.name)]
 
 
 def _without_one_of(clashing: str, setting: Setting, group: Group) -> Iterator[Change]:
@@ -80,10 +93,13 @@ def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
         "replicas": group.replicas,
         "proxies": group.proxies,
     }[setting.applies_to]
+    if group.places_of(setting.name):
+        targets = _placed(setting, targets, group)
     found = {node.name: _variant_for(node, setting, group, library) for node in targets}
     missing = [node for node in targets if found[node.name] is None]
     if not any(found.values()) or (missing and setting.applies_to != "proxies"):
         _refuse(setting, missing, group, library)
+    _refuse_partial_sql(setting, found, group)
 
     def update(node: Node) -> Node:
         variant = found.get(node.name)
@@ -92,6 +108,48 @@ def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
         return replace(node, applied=(*node.applied, (setting.name, variant)))
 
     return _with_nodes(group, update)
+
+
+def _placed(setting: Setting, targets: tuple[Node, ...], group: Group) -> tuple[Node, ...]:
+    """Those of its targets that a setting is for. Raises ProfileError where it cannot be for them
+    alone.
+    """
+    names: set[str] = set()
+    for place in group.places_of(setting.name):
+        text = f"{place}:{setting.name}"
+        whole = instead(text, setting.name)
+        if setting.whole_group:
+            what = f"'{text}': '{setting.name}' is for a whole group"
+            raise ProfileError(what, setting.whole_group, whole)
+        nodes = {node.name for node in _at(place, group)}
+        possible = [node.name for node in targets]
+        if not nodes:
+            what = f"'{text}': '{place}' is not in the group of '{group.component}'"
+            others = (instead(text, f"{name}:{setting.name}") for name in possible)
+            raise ProfileError(what, did_you_mean(place, possible), *others)
+        if nodes.isdisjoint(possible):
+            what = f"the setting '{setting.name}' does not apply to {place}"
+            known = f"it applies to {', '.join(possible) or setting.applies_to}"
+            raise ProfileError(what, known, whole)
+        names |= nodes
+    return tuple(node for node in targets if node.name in names)
+
+
+def _refuse_partial_sql(
+    setting: Setting, found: Mapping[str, Variant | None], group: Group
+) -> None:
+    """Raises ProfileError for a setting whose SQL only some members of a cluster would run: they
+    share their data.
+    """
+    places = group.places_of(setting.name)
+    if group.topology == "single" or not places:
+        return
+    variants = {name: found.get(name) for name in group.database_names}
+    members = [name for name, variant in variants.items() if variant and variant.first_start]
+    if members and len(members) < len(variants):
+        what = f"'{places[0]}:{setting.name}': '{setting.name}' is for every member of a cluster"
+        known = "it has tables of its own, and the members share their data"
+        raise ProfileError(what, known, instead(f"{places[0]}:{setting.name}", setting.name))
 
 
 def _variant_for(node: Node, setting: Setting, group: Group, library: Library) -> Variant | None:

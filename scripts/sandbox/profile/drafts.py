@@ -24,12 +24,15 @@ class Draft:
     component: Component
     members: list[tuple[Term, Component]] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
+    places: list[tuple[str, str]] = field(default_factory=list)
+    """(setting, node or term that has it) of the settings that not all of the group has."""
 
 
 def expanded_terms(terms: Iterable[Term], library: Library) -> list[Term]:
     """Named profiles replaced by the terms they stand for, aliases by the components' names."""
     expanded: list[Term] = []
     for term in terms:
+        refuse_misplaced(term, library)
         named = library.named.get(term.name)
         if named and (term.count or term.version):
             what = f"the named profile '{term.name}' takes no count and no version"
@@ -39,6 +42,24 @@ def expanded_terms(terms: Iterable[Term], library: Library) -> list[Term]:
         for each in parse(named.profile) if named else [term]:
             expanded.append(_without_alias(each, library))
     return expanded
+
+
+def refuse_misplaced(term: Term, library: Library) -> None:
+    """Raises ProfileError for a place before anything but a setting, or one that no node has."""
+    if term.place is None:
+        return
+    if term.name not in library.settings:
+        what = f"'{term.text}': '{term.name}' is no setting, and only settings are for one node"
+        known = "such as galera2:threadpool; a version stands behind an @"
+        meant = f"{term.place}@{term.name}"
+        if term.name in library.words():
+            meant = term.text.removeprefix(f"{term.place}:")
+        raise ProfileError(what, known, instead(term.text, meant))
+    component = term.place.rstrip("0123456789")
+    if component not in library.components.names():
+        what = f"'{term.text}': '{term.place}' names no node and no term"
+        known = did_you_mean(component, library.components.names())
+        raise ProfileError(what, known, instead(term.text, term.name))
 
 
 def _without_alias(term: Term, library: Library) -> Term:
@@ -84,12 +105,28 @@ def _add_setting(term: Term, drafts: list[Draft]) -> None:
         what = f"'{term.text}': a setting takes no count and no version"
         raise ProfileError(what, known, instead(term.text, term.name))
     group = _group_before(term, drafts)
-    if term.name in group.settings:
-        known = f"once is enough: it applies to the whole group of '{group.term.text}'"
-        raise ProfileError(
-            f"the setting '{term.name}' appears twice in one group", known, without_last(term.text)
-        )
-    group.settings.append(term.name)
+    _refuse_repeated(term, group)
+    if term.name not in group.settings:
+        group.settings.append(term.name)
+    if term.place:
+        group.places.append((term.name, term.place))
+
+
+def _refuse_repeated(term: Term, group: Draft) -> None:
+    """Refuses a setting that its group, or the place that the term names, has already."""
+    if term.name not in group.settings:
+        return
+    places = [place for name, place in group.places if name == term.name]
+    if term.place and places and term.place not in places:
+        return
+    known = "once is enough"
+    if not (term.place and places):
+        known += f": it applies to the whole group of '{group.term.text}'"
+    change = without_last(term.text)
+    if places and not term.place:
+        change = without(f"{places[0]}:{term.name}")
+    what = f"the setting '{term.name}' appears twice in one group"
+    raise ProfileError(what, known, change)
 
 
 def _group_before(term: Term, drafts: list[Draft]) -> Draft:

@@ -15,7 +15,8 @@ DEFAULT_SCHEMA = "sbtest"
 DEFAULT_USER = "root"
 _PLAIN_PROFILE = "mysql@9.7"
 _TERM = re.compile(
-    r"(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
+    r"(?:(?P<place>[a-z][a-z0-9-]*):)?(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?"
+    r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
 )
 _MAX_LENGTH = 500
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
@@ -30,12 +31,14 @@ _ASSIGNMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One piece of a profile: ``name [count] [@version]``, and its text as typed."""
+    """One piece of a profile: ``[place:] name [count] [@version]``, and its text as typed."""
 
     name: str
     count: int | None
     version: str | None
     text: str
+    place: str | None = None
+    """Of a setting: the one node, or the term, that has it."""
 
     def in_version(self, version: str | None) -> str:
         """Its text with another version, or with none."""
@@ -83,6 +86,7 @@ def _parse_term(piece: str, profile: str) -> Term:
     if match is None:
         raise _no_term(piece, profile)
     count = match["count"]
+    place = match["place"]
     if count is not None and not (len(count) == 1 and count != "0"):
         version = f"@{match['version']}" if match["version"] else ""
         counts = ("3", "")
@@ -90,7 +94,7 @@ def _parse_term(piece: str, profile: str) -> Term:
         raise ProfileError(
             f"the count of {piece!r} is {match['count']}", "a count is 1 to 9", *changes
         )
-    return Term(match["name"], int(count) if count else None, match["version"], piece)
+    return Term(match["name"], int(count) if count else None, match["version"], piece, place)
 
 
 def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str]]:

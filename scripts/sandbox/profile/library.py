@@ -326,6 +326,8 @@ class Setting(Declared):
     """Settings or components that cannot be in the same group."""
     needs: list[str] = Field(default_factory=list)
     """Components of which the group must have at least one."""
+    whole_group: str = ""
+    """Why it makes no sense on some nodes of its group alone; empty: it does."""
 
 
 class NamedProfile(Declared):

@@ -128,7 +128,13 @@ class Group:
     replicas: tuple[Node, ...] = ()
     proxies: tuple[Node, ...] = ()
     settings: tuple[str, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+    """(setting, node or term that has it) of the settings that not all of the group has."""
     external: str | None = None
+
+    def places_of(self, setting: str) -> list[str]:
+        """The nodes and terms that have a setting; empty where it is the whole group's."""
+        return [place for name, place in self.places if name == setting]
 
     @property
     def database_names(self) -> list[str]:

@@ -150,6 +150,7 @@ class _Builder:
             family,
             tuple(databases),
             settings=tuple(draft.settings),
+            places=tuple(draft.places),
             external=external,
         )
         for term, component in draft.members:

@@ -9,7 +9,9 @@ _TITLES = {
         "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)"
     ),
     "attached": "Terms that attach to the group before them",
-    "settings": "Settings of the group before them (no count, no version)",
+    "settings": (
+        "Settings of the group before them (no count, no version); of one node: galera2:threadpool"
+    ),
     "watching": "Terms that watch the whole stack",
     "named": "Named profiles",
 }

@@ -20,7 +20,8 @@ VERSIONS = sorted(
 QUICK = settings(max_examples=200)
 
 a_term = st.builds(
-    lambda word, count, version: f"{word}{count}{version}",
+    lambda place, word, count, version: f"{place}{word}{count}{version}",
+    st.sampled_from(["", "", "", "galera2:", "mysql:", "haproxy1:"]),
     st.sampled_from(WORDS),
     st.sampled_from(["", "", "", "1", "2", "3", "9", "0"]),
     st.just("") | st.sampled_from(VERSIONS).map(lambda version: f"@{version}"),

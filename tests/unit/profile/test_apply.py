@@ -26,6 +26,53 @@ def test_a_setting_may_stand_before_what_it_applies_to() -> None:
     assert holders("mysql+fancy+balancer", "fancy") == ["balancer1"]
 
 
+def test_a_setting_may_be_for_one_node_or_for_one_term() -> None:
+    assert holders("cluster+cluster2:auditing", "auditing") == ["cluster2"]
+    assert holders("cluster+cluster2:auditing+cluster3:auditing", "auditing") == [
+        "cluster2",
+        "cluster3",
+    ]
+    assert holders("mysql+replica2+replica:auditing", "auditing") == ["replica1", "replica2"]
+    assert holders("mysql+replica2+replica2:cloning", "cloning") == ["replica2"]
+    assert holders("cluster+cluster:cloning", "cloning") == ["cluster1", "cluster2", "cluster3"]
+    assert holders("mysql+balancer2+balancer2:fancy", "fancy") == ["balancer2"]
+
+
+def test_settings_that_exclude_each_other_may_be_on_different_nodes() -> None:
+    profile = "mysql@8.4+replica2@8.4+replica1:cloning+mysql1:modern"
+    assert holders(profile, "modern") == ["mysql1"]
+    with pytest.raises(SandboxError, match="cannot be in the same group"):
+        plan("mysql@8.4+mysql1:cloning+modern")
+
+
+@pytest.mark.parametrize(
+    ("profile", "what", "known", "step"),
+    [
+        ("cluster+cluster4:auditing", "'cluster4' is not in the group", "cluster3", "cluster1:"),
+        ("cluster+clutser2:auditing", "names no node and no term", "did you mean 'cl", "+auditing"),
+        ("mysql+cluster2:auditing", "is not in the group of 'mysql'", "mysql1", "mysql1:auditing"),
+        ("cluster+cluster2:together", "is for a whole group", "would wait", "cluster+together"),
+        ("cluster+cluster2:cloning", "every member of a cluster", "share their data", "+cloning"),
+        ("mysql+balancer+balancer1:auditing", "does not apply to balancer1", "mysql1", "+auditing"),
+        ("mysql@5.6+replica+mysql1:cloning", "does not apply to mysql1", "with clone", ""),
+        ("mysql:lts", "'lts' is no setting", "behind an @", "PROFILE=mysql@lts"),
+        ("mysql+mysql1:replica", "'replica' is no setting", "for one node", "mysql+replica"),
+        ("cluster+cluster1:auditing+cluster1:auditing", "appears twice", "once", "er1:auditing"),
+        ("cluster+auditing+cluster1:auditing", "appears twice", "whole group", "+auditing"),
+        ("cluster+cluster1:auditing+auditing", "appears twice", "whole group", "+auditing"),
+        ("mysql+mysql1:auditing2", "takes no count", "whole group", ""),
+    ],
+)
+def test_a_place_that_a_setting_cannot_have_is_refused(
+    profile: str, what: str, known: str, step: str
+) -> None:
+    with pytest.raises(SandboxError) as refused:
+        plan(profile)
+    assert what in refused.value.what
+    assert known in refused.value.known or known in refused.value.what
+    assert step in refused.value.next_step
+
+
 def test_options_are_laid_over_the_components_key_by_key() -> None:
     assert plan("mysql+balancer+fancy").node("balancer1").options == {
         "mode": "fancy",
