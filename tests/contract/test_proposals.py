@@ -15,8 +15,9 @@ from sandbox.failure.fault import SETTING_OF
 from sandbox.load.common.registry import WORKLOAD_KINDS, resolve_workload
 from sandbox.load.common.workload import refuse_unfit
 from sandbox.profile import planner
-from sandbox.profile.grammar import check_limits, external_address
+from sandbox.profile.grammar import external_address
 from sandbox.profile.images import Availability
+from sandbox.profile.limits import check_limits
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library

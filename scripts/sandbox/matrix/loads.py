@@ -19,7 +19,8 @@ from sandbox.measure.bench import BenchRequest
 from sandbox.measure.run import NO_LOAD
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.scenario import scenario_of
-from sandbox.profile.grammar import check_limits, external_address
+from sandbox.profile.grammar import external_address
+from sandbox.profile.limits import check_limits
 from sandbox.profile.plan import Plan, entry_words
 from sandbox.stack.planning import offline_plan
 

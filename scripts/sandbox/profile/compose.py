@@ -18,6 +18,7 @@ from sandbox.profile.files import (
     supervised,
 )
 from sandbox.profile.library import Question, deep_merge
+from sandbox.profile.limits import disk_of, limits_of
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render, render_text
@@ -116,7 +117,8 @@ def _service(
     body = _escaped(render(declared, context, f"compose/{node.component.name}"))
     files = node_files(plan, node, contexts, body.pop("configs", []), restored)
     mounts = [_mount(file, node, each) for each in files]
-    volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
+    disk = disk_of(plan.request, node)
+    volumes = [_volume(file, node, entry, disk) for entry in body.pop("volumes", [])]
     volumes += _from_client(file, plan, node)
     service = _basics(plan, node)
     service |= body
@@ -139,7 +141,7 @@ def _service(
 
 
 def _basics(plan: Plan, node: Node) -> dict[str, Any]:
-    """The keys that every service has before those of its fragment, and a server's limits."""
+    """The keys that every service has before those of its fragment, and its limits."""
     networks = ["stack"]
     if node.kind == "client" and any(group.external for group in plan.groups):
         networks.append("outside")  # nothing else can reach the outside
@@ -151,11 +153,7 @@ def _basics(plan: Plan, node: Node) -> dict[str, Any]:
         "cpu_shares": CPU_SHARES,
         "stop_grace_period": f"{node.component.spec.grace_s}s",
     }
-    if node.is_server:
-        request = plan.request
-        limits = {"cpus": request.cpus, "cpuset": request.cpuset, "mem_limit": request.memory}
-        basics |= {name: value for name, value in limits.items() if value}
-    return basics
+    return basics | limits_of(plan.request, node)
 
 
 def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
@@ -209,7 +207,7 @@ def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
         "group": f"{node.component.name}-{node.group_index}",
     }[scope]
     full = f"{owner}-{name}"
-    own_disk = {DISK: disk} if disk and node.is_server and target == DATA_DIRECTORY else {}
+    own_disk = {DISK: disk} if disk and target == DATA_DIRECTORY else {}
     file.volumes[full] = file.volumes.get(full, {}) | body | own_disk
     return f"{full}:{target}"
 

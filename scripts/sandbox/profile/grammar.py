@@ -1,4 +1,4 @@
-"""The grammar of what a user types: a profile, `SET=`, an address, limits."""
+"""The grammar of what a user types: a profile, `SET=`, an address."""
 
 import re
 import shlex
@@ -13,16 +13,11 @@ ADDRESS_EXAMPLE = "mysql://user@host:3306/db"
 DEFAULT_PORT = 3306
 DEFAULT_SCHEMA = "sbtest"
 DEFAULT_USER = "root"
-_PLAIN_PROFILE = "mysql@9.7"
 _TERM = re.compile(
     r"(?:(?P<place>[a-z][a-z0-9-]*):)?(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?"
     r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
 )
 _MAX_LENGTH = 500
-FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
-"""Kinds of file systems that a disk of its own can have."""
-_SMALLEST_DISK = 1 << 30
-_SHIFTS = {"m": 20, "g": 30, "t": 40}
 _ASSIGNMENT = re.compile(
     r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)",
     re.DOTALL,
@@ -120,53 +115,6 @@ def _bad_assignment(piece: str, reason: str) -> SandboxError:
     known = "name=value or term:name=value, separated by spaces, quoted as in a shell"
     step = 'try: SET="max_connections=900 replica:read_buffer_size=65536"'
     return SandboxError(f"SET: {piece!r} is not an assignment ({reason})", known, step)
-
-
-def _up(variable: str) -> str:
-    return f"try: make up PROFILE={_PLAIN_PROFILE} {variable}"
-
-
-def check_limits(
-    cpus: str | None, memory: str | None, cpuset: str | None = None, disk: str | None = None
-) -> None:
-    """Refuses a ``CPUS=``, ``MEMORY=``, ``cpuset`` or ``DISK=`` that no engine accepts."""
-    if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
-        raise SandboxError(
-            f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", _up("CPUS=1")
-        )
-    if cpus is not None and float(cpus) <= 0:
-        raise SandboxError(
-            f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", _up("CPUS=0.5")
-        )
-    if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
-        raise SandboxError(
-            f"MEMORY={memory} is not a valid amount of memory",
-            "such as 512m or 2g",
-            _up("MEMORY=1g"),
-        )
-    if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
-        raise SandboxError(
-            f"cpuset: '{cpuset}' is not a valid list of CPUs",
-            "such as 0 or 0-1,3",
-            "try: cpuset: 0-1",
-        )
-    if disk is not None:
-        parse_disk(disk)
-
-
-def parse_disk(text: str) -> tuple[str, int]:
-    """File system and bytes of a ``DISK=``, as ``ext4:4g``. Raises SandboxError (exit 2) for an
-    invalid one.
-    """
-    match = re.fullmatch(rf"({'|'.join(FILE_SYSTEMS)}):(\d+)([mgt])", text.lower())
-    if not match:
-        known = f"a file system ({', '.join(FILE_SYSTEMS)}), a colon and a size, such as ext4:4g"
-        raise SandboxError(f"DISK={text} is not a valid disk", known, _up("DISK=ext4:4g"))
-    size = int(match[2]) << _SHIFTS[match[3]]
-    if size < _SMALLEST_DISK:
-        what = f"DISK={text} is too small for a data directory"
-        raise SandboxError(what, "it has at least 1g", _up(f"DISK={match[1]}:4g"))
-    return match[1], size
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile import apply
 from sandbox.profile.drafts import Draft, expanded_terms, read_terms
-from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, external_address, parse
+from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
+from sandbox.profile.limits import check_limits, read_limit, refuse_unknown_places
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.refusal import (
     ProfileError,
@@ -68,25 +69,33 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
         + client
     )
     profile = "+".join(term.text for term in terms)
-    made = _with_memory(Plan(request, profile, groups, tuple(nodes)))
+    made = Plan(request, profile, groups, tuple(nodes))
+    refuse_unknown_places(made)
+    made = _with_memory(made)
     return apply.assignments(_with_image_override(made, available) if request.image else made)
 
 
 def _with_memory(plan: Plan) -> Plan:
-    """The plan with MEMORY= as the limit of each database node. Raises SandboxError (exit 2) if it
-    is too little.
+    """The plan with MEMORY= as the limit of the nodes that have it. Raises SandboxError (exit 2) if
+    it is too little.
     """
-    if not plan.request.memory:
-        return plan
-    limit_mb = memory_mb(plan.request.memory)
-    for node in plan.databases:
-        if limit_mb < node.memory_mb / 2:
+    limit = read_limit("MEMORY", plan.request.memory)
+    own = {node.name: memory_mb(value) for node in plan.nodes if (value := limit.of(node))}
+    for node in plan.nodes:
+        if node.name in own and own[node.name] < node.memory_mb / 2:
+            place = limit.place_of(node)
+            alike = [
+                each.memory_mb
+                for each in plan.nodes
+                if each.name in own and limit.place_of(each) == place
+            ]
+            values = limit.values | {place: f"{max(alike)}m"}
+            enough = [f"{name}:{value}" if name else value for name, value in values.items()]
             what = f"MEMORY={plan.request.memory} is too little for {node.name}"
             known = f"{node.component.name} takes about {node.memory_mb} MiB with its defaults"
-            enough_mb = max(each.memory_mb for each in plan.databases)
-            raise ProfileError(what, known, unchanged, memory=f"{enough_mb}m")
+            raise ProfileError(what, known, unchanged, memory=" ".join(enough))
     return apply.map_nodes(
-        plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node
+        plan, lambda node: replace(node, memory_mb=own.get(node.name, node.memory_mb))
     )
 
 

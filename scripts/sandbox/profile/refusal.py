@@ -1,5 +1,6 @@
 """Refusals of a profile, and the search for a change of it that plans instead."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ class ProfileError(SandboxError):
         if external:
             self.next_step += f" EXTERNAL={external}"
         if memory:
-            self.next_step += f" MEMORY={memory}"
+            self.next_step += f" MEMORY={shlex.quote(memory)}"
 
 
 def instead(of: str, *terms: str) -> Change:

@@ -8,6 +8,7 @@ from sandbox.judge.verdict import blocks_for_one
 from sandbox.matrix.resolved import Estimate, ResolvedCell, ResolvedMatrix, cell_data
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
+from sandbox.profile.limits import Limit, requested_limits
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
@@ -139,6 +140,7 @@ def plan_document(plan: Plan, engine_asked: bool = True) -> Document:
                 *_settings(plan),
                 *_variables(plan),
                 *_requested(plan.request),
+                *_limits(plan),
                 *_plan_notes(plan),
                 *([] if engine_asked else [Fact("note", NO_ENGINE)]),
             ]
@@ -179,14 +181,31 @@ def _requested(request: PlanRequest) -> Iterator[Fact]:
             "INIT",
             f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer",
         )
-    limits = {"CPUS": request.cpus, "MEMORY": request.memory}
-    given = ", ".join(f"{name} {value}" for name, value in limits.items() if value)
+
+
+def _limits(plan: Plan) -> Iterator[Fact]:
+    """The limits, by node where not every server has the same."""
+    limits = requested_limits(plan.request)
+    if any(limit.places for limit in limits):
+        yield from _limits_by_node(plan, limits)
+        return
+    given = {limit.variable: limit.values[None] for limit in limits}
+    disk = given.pop("DISK", None)
     if given:
-        yield Fact("limits", f"{given} for each database node")
-    if request.disk:
-        yield Fact(
-            "disk", f"{request.disk} of its own for the data directory of each database node"
-        )
+        text = ", ".join(f"{name} {value}" for name, value in given.items())
+        yield Fact("limits", f"{text} for each database node")
+    if disk:
+        yield Fact("disk", f"{disk} of its own for the data directory of each database node")
+
+
+def _limits_by_node(plan: Plan, limits: list[Limit]) -> Iterator[Fact]:
+    alike: dict[str, list[str]] = {}
+    for node in plan.nodes:
+        own = [f"{each.variable} {value}" for each in limits if (value := each.of(node))]
+        if own:
+            alike.setdefault(", ".join(own), []).append(node.name)
+    for text, names in alike.items():
+        yield Fact("limits", f"{text} for {', '.join(names)}")
 
 
 def _plan_notes(plan: Plan) -> Iterator[Fact]:

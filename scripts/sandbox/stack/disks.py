@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from sandbox.core.errors import MachineError
-from sandbox.profile.grammar import parse_disk
+from sandbox.profile.limits import parse_disk
 from sandbox.profile.names import DATA_DIRECTORY, DISK, Identity
 from sandbox.stack.create import mount_words, side_by_side, volume_labels
 from sandbox.stack.engine import Docker, RefusedError
@@ -42,28 +42,37 @@ def make_disks(
     wanted = {name: body[DISK] for name, body in document["volumes"].items() if DISK in body}
     if not wanted:
         return
-    kind, size = parse_disk(next(iter(wanted.values())))
+    creations = []
+    for text in dict.fromkeys(wanted.values()):
+        names = [name for name, disk in wanted.items() if disk == text]
+        devices = _made_devices(docker, identity, image, text, names, lock)
+        kind, _ = parse_disk(text)
+        creations += [
+            _creation(document, identity.project, name, kind, device)
+            for name, device in devices.items()
+        ]
+    side_by_side(docker, dict.fromkeys(creations), lock)
+
+
+def _made_devices(
+    docker: Docker, identity: Identity, image: str, text: str, names: list[str], lock: int
+) -> Mapping[str, str]:
+    """Volume → loop device of disks that are alike. Raises SandboxError (exit 4)."""
+    kind, size = parse_disk(text)
     labels = owner_labels(identity, image=image)
     mount = mount_words(_volume_of(identity.project), "/disks", labels)
-    request = {"project": identity.project, "make": list(wanted), "kind": kind, "bytes": size}
+    request = {"project": identity.project, "make": names, "kind": kind, "bytes": size}
     run = _helper(identity, image, request, "--mount", mount)
     answer = docker.begin(*run, pass_fds=(lock,)).answer()
     if answer.code:
-        what = (
-            f"DISK={next(iter(wanted.values()))}: the data directories get no disks of their own"
-            " here"
-        )
+        what = f"DISK={text}: the data directories get no disks of their own here"
         step = (
             "try: make doctor   (says whether there are loop devices; make up without DISK needs"
             " none)"
         )
         raise MachineError(what, answer.last_error or f"exit code {answer.code}", step)
     devices: Mapping[str, str] = json.loads(answer.stdout)
-    creations = [
-        _creation(document, identity.project, name, kind, device)
-        for name, device in devices.items()
-    ]
-    side_by_side(docker, dict.fromkeys(creations), lock)
+    return devices
 
 
 def flush_disks(docker: Docker, servers: Sequence[Container]) -> None:

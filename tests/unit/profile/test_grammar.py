@@ -10,10 +10,8 @@ from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.grammar import (
     ExternalAddress,
     Term,
-    check_limits,
     external_address,
     parse,
-    parse_disk,
     split_assignments,
 )
 
@@ -193,34 +191,3 @@ def test_any_text_is_assignments_or_three_lines(text: str) -> None:
         split_assignments((text,))
     except SandboxError as refused:
         assert len(refused.lines()) == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("ext4:4g", ("ext4", 4 << 30)),
-        ("xfs:1024m", ("xfs", 1 << 30)),
-        ("BTRFS:2G", ("btrfs", 2 << 30)),
-    ],
-)
-def test_a_disk_is_a_file_system_and_a_size(text: str, found: tuple[str, int]) -> None:
-    assert parse_disk(text) == found
-
-
-@pytest.mark.parametrize(
-    "text", ["", "4g", "ext4", "ext4:", "zfs:4g", "ext4:4", "ext4:0.5g", "ext4:-4g", "ext4:4gb "]
-)
-def test_what_is_no_disk_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(SandboxError) as refused:
-        check_limits(None, None, disk=text)
-    assert (
-        refused.value.exit_code == 2
-        and refused.value.next_step == "try: make up PROFILE=mysql@9.7 DISK=ext4:4g"
-    )
-    assert "ext4, xfs, btrfs" in refused.value.known
-
-
-def test_a_disk_that_a_data_directory_would_fill_is_refused() -> None:
-    with pytest.raises(SandboxError) as refused:
-        check_limits(None, None, disk="xfs:1023m")
-    assert "1g" in refused.value.known and refused.value.exit_code == 2

@@ -40,10 +40,15 @@ Cnf = Annotated[str | None, typer.Option(help="Configuration file that every ser
 Init = Annotated[
     str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")
 ]
-Cpus = Annotated[str | None, typer.Option(help="CPUs per database node, such as 0.5.")]
-Memory = Annotated[str | None, typer.Option(help="Memory per database node, such as 1g.")]
+Cpus = Annotated[
+    str | None, typer.Option(help="CPUs per database node, or by node: 0.5, '1 galera2:0.5'.")
+]
+Memory = Annotated[
+    str | None, typer.Option(help="Memory per database node, or by node: 1g, '1g replica1:512m'.")
+]
 Disk = Annotated[
-    str | None, typer.Option(help="Disk of its own for each data directory, such as ext4:4g.")
+    str | None,
+    typer.Option(help="A disk for each data directory: ext4:4g, 'ext4:4g replica1:xfs:8g'."),
 ]
 External = Annotated[
     str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")
