@@ -132,7 +132,7 @@ class LiveStack:
         """Until something is so, bounded."""
         self.services.wait_until_responsive(happened, seconds, 0.1)
 
-    def data(self) -> list[dict[str, object]]:
+    def data(self) -> list[dict[str, Any]]:
         """Labels of every container: ``sandbox.about`` with name and kind."""
         shown = json.loads(sandbox("ps", "--name", self.name, "--json").stdout)
         stack = next(item for item in shown["stacks"] if item["name"] == self.name)
@@ -220,7 +220,7 @@ class LiveStack:
 
     def ports(self, node: str) -> Mapping[str, int]:
         """Port names of a node, as `ps` shows them."""
-        return next(item["ports"] for item in self.data() if item["name"] == node)  # type: ignore[misc]
+        return next(item["ports"] for item in self.data() if item["name"] == node)
 
     def who_answers(self, proxy: str, port: int) -> str:
         """The server behind a proxy's port."""

@@ -62,7 +62,7 @@ def test_nothing_is_published_until_asked_and_then_only_on_loopback(stack: LiveS
     sandbox("up", "--name", stack.name, "--profile", PROFILE, "--publish")
     after = {node["name"]: node["container"] for node in stack.data()}
     assert {name: after[name] for name in before} == before, "a node was recreated"
-    published = [address for node in stack.data() for address in node["published"]]  # type: ignore[attr-defined]
+    published = [address for node in stack.data() for address in node["published"]]
     assert published and all(address["host"] == "127.0.0.1" for address in published)
     bound = run(
         [

@@ -3,10 +3,12 @@ server.
 """
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from integration.live import LiveStack, live_stack, run
+from integration.live import LiveStack, live_stack, run, sandbox
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
@@ -43,7 +45,7 @@ def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> No
     with live_stack(
         "gr3@9.7+router", "--set", " ".join(f"router:{key}={ROUTER[key]}" for key in ROUTER)
     ) as stack:
-        proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]
+        proofs = [proof for node in stack.data() for proof in node["proofs"]]
         assert {proof["setting"].partition("-")[2]: proof["answer"] for proof in proofs} == ROUTER
         router, (primary,) = stack.ports("router1"), stack.writers()
         assert {stack.who_answers("router1", router["rw"]) for _ in range(4)} == {primary}
@@ -58,7 +60,7 @@ def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> No
 @pytest.mark.long  # it starts a group of its own; another test of Router does so in every run
 def test_router_shares_connections_when_asked() -> None:
     with live_stack("gr3@9.7+router+multiplexing+many-clients+rw-split") as stack:
-        proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]
+        proofs = [proof for node in stack.data() for proof in node["proofs"]]
         assert len(proofs) >= 3 and [proof for proof in proofs if not proof["in_effect"]] == []
 
 
@@ -77,3 +79,50 @@ def test_prometheus_scrapes_every_server() -> None:
         )
         values = [sample["value"][1] for sample in answer["data"]["result"]]
         assert values == ["1"] * len(stack.servers)
+
+
+PROBE = """\
+listen probe
+    bind :3310
+    mode tcp
+    option mysql-check user probe
+    server server {server}1:3306 check inter 500ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("server", "state"),
+    [
+        # haproxy #2934: mysql-check does not speak the protocol of MySQL 9.
+        ("mysql@9.7", "DOWN"),
+        pytest.param("mariadb@11.8", "UP", marks=pytest.mark.long),
+    ],
+)
+def test_a_file_of_the_users_is_checked_added_and_read_back(
+    server: str, state: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "probe.cfg"
+    account = tmp_path / "probe.sql"
+    account.write_text("create user probe@'%'")
+    profile = f"{server}+haproxy"
+    cnf = ("--cnf", f"haproxy:{file}")
+    file.write_text(PROBE.format(server=server.partition("@")[0]).replace("tcp", "tcpp"))
+    refused = sandbox("up", profile, "--name", "refused", *cnf, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        "CNF: haproxy 3.0.11 refuses probe.cfg",
+        "config : parsing [probe.cfg:3] : unknown proxy mode 'tcpp'.",
+        "try: the same command after a change of probe.cfg",
+    ]
+    file.write_text(PROBE.format(server=server.partition("@")[0]))
+    with live_stack(profile, *cnf, "--init", str(account)) as stack:
+        script = (
+            "exec 3<>/dev/tcp/haproxy1/8404; printf 'GET /;csv HTTP/1.0\\r\\n\\r\\n' >&3;"
+            " grep '^probe,server,' <&3 | cut -d, -f18"
+        )
+        until = f'until [ "$({script})" = {state} ]; do sleep 0.2; done'
+        client = stack.container("client1")
+        run(["docker", "exec", client, "timeout", "20", "bash", "-c", until])
+        nodes: list[dict[str, Any]] = stack.data()
+        (proof,) = [proof for node in nodes for proof in node["proofs"]]
+        assert (proof["setting"], proof["in_effect"]) == ("haproxy-CNF", True)

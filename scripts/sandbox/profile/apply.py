@@ -8,6 +8,7 @@ from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.profile.grammar import parse, split_assignments
 from sandbox.profile.library import Library, Setting, Variant, When
 from sandbox.profile.names import PAIR_LISTS, bare, pairs_of
+from sandbox.profile.own_files import is_replaced
 from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.refusal import Change, ProfileError, instead, without
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
@@ -280,6 +281,10 @@ def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:
         raise SandboxError(
             what, f"{name}: {known[name].help}", f"try: SET='{component.name}:{name}=…'"
         )
+    if is_replaced(plan.request, node):
+        what = f"SET: {component.name}:{name} changes nothing: a file of CNF= is in its place"
+        where = f"the option stands in the file that CNF={component.name}!… replaces"
+        raise SandboxError(what, where, f"try: CNF={component.name}:…   (added to it)")
     context = node_context(plan, node, PLACEHOLDER)
     reason = render_text(
         known[name].no_effect, context, f"the option {name} of {component.name}"

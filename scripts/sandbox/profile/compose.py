@@ -20,6 +20,7 @@ from sandbox.profile.files import (
 from sandbox.profile.library import Question, deep_merge
 from sandbox.profile.limits import disk_of, limits_of
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
+from sandbox.profile.own_files import is_replaced
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render, render_text
 
@@ -64,7 +65,7 @@ def compose_document(
 def inputs(plan: Plan) -> dict[str, Any]:
     """The user's inputs in addition to the profile; files by name and hash."""
     request = plan.request
-    given = {
+    given: dict[str, Any] = {
         "assignments": list(request.assignments),
         "cpus": request.cpus,
         "memory": request.memory,
@@ -74,6 +75,8 @@ def inputs(plan: Plan) -> dict[str, Any]:
     for kind, file in (("cnf", request.cnf), ("init", request.init)):
         if file:
             given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256}
+    if request.own_files:
+        given["cnf_files"] = {each.typed: each.file.sha256 for each in request.own_files}
     return given
 
 
@@ -122,6 +125,8 @@ def _service(
     volumes += _from_client(file, plan, node)
     service = _basics(plan, node)
     service |= body
+    if is_replaced(plan.request, node):
+        service.pop("healthcheck", None)  # it asks what the generated file answers
     service |= _started(node, context, service.get("entrypoint", []))
     if mounts:
         service["configs"] = mounts

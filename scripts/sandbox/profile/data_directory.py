@@ -11,6 +11,7 @@ from sandbox.profile.grammar import parse
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Library
 from sandbox.profile.names import bare, canonical
+from sandbox.profile.own_files import server_files
 from sandbox.profile.plan import Node, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.templates import render_text
@@ -105,10 +106,11 @@ def _replaceable(plan: Plan) -> bool:
     """Whether its data can be made elsewhere: restorable, and shaped by nothing in the user's own
     file.
     """
-    text = plan.request.cnf.content if plan.request.cnf else ""
-    options = _OPTION.findall(text)
-    shaped = _INCLUDE.search(text) or any(
-        _shapes(node, name) for node in plan.databases for name in options
+    shaped = any(
+        _INCLUDE.search(file.content)
+        or any(_shapes(node, name) for name in _OPTION.findall(file.content))
+        for node in plan.databases
+        for file in server_files(plan.request, node)
     )
     return restorable(plan) and not shaped
 
@@ -159,9 +161,10 @@ def restorable(plan: Plan) -> bool:
     ``init_file``, or an external server, rules it out; ``ALTER USER … IDENTIFIED BY`` exists from
     MySQL 5.7.6 and MariaDB 10.2 on.
     """
-    cnf = plan.request.cnf
+    files = [file for node in plan.databases for file in server_files(plan.request, node)]
     set_by_user = {bare(name) for node in plan.databases for name, _ in node.assignments}
-    own = (cnf is not None and _OWN_INIT_FILE.search(cnf.content)) or "init_file" in set_by_user
+    in_file = any(_OWN_INIT_FILE.search(file.content) for file in files)
+    own = in_file or "init_file" in set_by_user
     external = any(group.external for group in plan.groups)
     can_rotate = [
         node.component.spec.credential_rotation is not None

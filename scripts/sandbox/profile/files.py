@@ -9,6 +9,7 @@ from typing import Any
 from sandbox.profile.data_directory import rotation_sql
 from sandbox.profile.library import Question
 from sandbox.profile.names import ROTATION_SQL
+from sandbox.profile.own_files import own_files_of, server_file_name, with_own_files
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import Secrets, render_text
 from sandbox.profile.variables import effective_variables, server_configuration
@@ -78,6 +79,10 @@ def node_files(
     """
     context = contexts[node.name]
     found = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
+    found = [
+        replace(each, content=with_own_files(plan, node, each.target, each.content))
+        for each in found
+    ]
     if node.is_server:
         found += _of_server(node, context)
         if restored:
@@ -88,6 +93,7 @@ def node_files(
         if own:
             target = f"{node.component.spec.config_dir}/99-user.cnf"
             found.append(NodeFile("user.cnf", target, own.content))
+        found += _own_option_files(plan, node)
         found.append(_own(node, "supervisor", SUPERVISOR))
     if image_user(node):
         found.append(_own(node, "as-user", AS_USER_SCRIPT))
@@ -99,6 +105,18 @@ def node_files(
     if questions:
         found.append(_own(node, "probe", question_script(questions)))
     return found
+
+
+def _own_option_files(plan: Plan, node: Node) -> list[NodeFile]:
+    """The user's option files for this server alone, or for its term; those of one place as one."""
+    contents: dict[str, str] = {}
+    for each in own_files_of(plan.request, node):
+        contents[each.place] = contents.get(each.place, "") + each.file.content
+    folder = node.component.spec.config_dir
+    return [
+        NodeFile(f"user_{place}.cnf", f"{folder}/{server_file_name(place)}", content)
+        for place, content in contents.items()
+    ]
 
 
 def _own(node: Node, name: str, content: str) -> NodeFile:

@@ -101,6 +101,31 @@ class Certificate(Declared):
     since: str | None = None
 
 
+class OwnCheck(Declared):
+    """A program's own check of its configuration, run before it starts.
+
+    ``command``: words, ``{{ file }}`` stands for the file; ``since``: the first version that
+    has it.
+    """
+
+    command: list[str]
+    since: Text | None = None
+
+
+class UserFileSpec(Declared):
+    """What ``CNF=<component>:<file>`` and ``CNF=<component>!<file>`` do to a component."""
+
+    target: str | None = None
+    """The generated file that is meant; None: the option files of a server, which reads the user's
+    last.
+    """
+    added: Literal["appended", "merged"] = "appended"
+    """``merged``: a JSON object, whose keys are replaced."""
+    check: OwnCheck | None = None
+    running: str = ""
+    """Shell command in the container: whether the running program was started with that file."""
+
+
 class Adjustable(Declared):
     """An option of a component that ``SET=<component>:<option>=…`` changes, and the question that
     reads it back.
@@ -187,6 +212,8 @@ class ComponentSpec(ServiceSpec):
     source: ReplicationSource | None = None
     adjustable: dict[str, Adjustable] = Field(default_factory=dict)
     """Options that the user may change, by name."""
+    user_file: UserFileSpec | None = None
+    """None: its configuration takes no file of the user's."""
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 

@@ -186,12 +186,28 @@ class UserFile:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A configuration file (``CNF=``) for one node, or for those of one term."""
+
+    place: str
+    file: UserFile
+    instead: bool = False
+    """Whether it is in place of the generated file; else it is added."""
+
+    @property
+    def typed(self) -> str:
+        """As it was typed, without the file's folder."""
+        return f"{self.place}{'!' if self.instead else ':'}{self.file.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRequest:
     """The user's request, before it is parsed."""
 
     profile: str
     assignments: tuple[str, ...] = ()
     cnf: UserFile | None = None
+    """The option file that every server reads last."""
     init: UserFile | None = None
     cpus: str | None = None
     memory: str | None = None
@@ -208,6 +224,8 @@ class PlanRequest:
     """Image override for the first server: local reference or ``sha256:…``; it honours the same
     contract.
     """
+    own_files: tuple[OwnFile, ...] = ()
+    """Configuration files of single nodes and terms."""
 
 
 def memory_mb(amount: str) -> int:

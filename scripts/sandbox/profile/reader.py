@@ -25,7 +25,8 @@ from sandbox.profile.library import (
     inherit,
     take_over,
 )
-from sandbox.profile.plan import UserFile
+from sandbox.profile.own_files import split_files
+from sandbox.profile.plan import OwnFile, UserFile
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -78,6 +79,27 @@ def read_user_file(path: str | None, variable: str) -> UserFile | None:
             f"{variable}={path} cannot be read", str(problem), f"try: ls -l {path}"
         ) from problem
     return UserFile(Path(path).name, content, hashlib.sha256(raw).hexdigest())
+
+
+def read_configuration_files(text: str | None) -> tuple[UserFile | None, tuple[OwnFile, ...]]:
+    """The files of ``CNF=``: the one for every server, and those for single nodes and terms.
+
+    A path with blanks needs quotes only where it is no file's own. Raises SandboxError (exit 2) if
+    one cannot be read.
+    """
+    if not text:
+        return None, ()
+    if Path(text).is_file():
+        return read_user_file(text, "CNF"), ()
+    common = None
+    own = []
+    for asked in split_files(text):
+        file = read_user_file(asked.path, "CNF")
+        if file and asked.place:
+            own.append(OwnFile(asked.place, file, asked.instead))
+        else:
+            common = file
+    return common, tuple(own)
 
 
 def _named(model: type[Model], path: Path) -> Model:

@@ -10,6 +10,7 @@ from typing import Any
 from sandbox.core.errors import SandboxError
 from sandbox.profile.library import Servers
 from sandbox.profile.names import PAIR_LISTS, bare, canonical, pairs_of
+from sandbox.profile.own_files import server_files
 from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 
@@ -176,13 +177,32 @@ def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
     ``known``: by image reference, for the images that could be asked. ``loose_`` means that the
     server may not know it.
     """
-    in_file = names_in_file(plan.request.cnf.content) if plan.request.cnf else {}
     for node in plan.databases:
-        own = [name for group in _server_groups(node) for name in in_file.get(group, ())]
+        own = [
+            name
+            for file in server_files(plan.request, node)
+            for group in _server_groups(node)
+            for name in names_in_file(file.content).get(group, ())
+        ]
         given = [("SET", name) for name, _ in node.assignments] + [("CNF", name) for name in own]
         for variable, name in given:
             if near := _nearest(name, known.get(node.image, frozenset())):
                 raise UnknownVariableError(variable, node.image, name, near)
+
+
+def refuse_groupless(plan: Plan) -> None:
+    """Raises SandboxError (exit 2) for an option file whose first options stand in no group: a
+    server ignores such a file, and starts.
+    """
+    for node in plan.databases:
+        for file in server_files(plan.request, node):
+            names = names_in_file(file.content).get("")
+            if names:
+                what = f"CNF: in {file.name}, '{names[0]}' stands before any group"
+                known = "a server reads options below [mysqld] only"
+                raise SandboxError(
+                    what, known, f"try: the same command with [mysqld] in {file.name}"
+                )
 
 
 def _server_groups(node: Node) -> tuple[str, ...]:

@@ -313,6 +313,8 @@ class Inputs(Part):
     """The image override: what replaced the database image of the profile."""
     cnf_name: str | None = None
     cnf_sha256: str | None = None
+    cnf_files: dict[str, str] = Field(default_factory=dict)
+    """File of a single node or term, as typed (``haproxy:my.cfg``) → its sha256."""
     init_name: str | None = None
     init_sha256: str | None = None
 

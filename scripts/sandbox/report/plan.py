@@ -8,8 +8,7 @@ from sandbox.judge.verdict import blocks_for_one
 from sandbox.matrix.resolved import Estimate, ResolvedCell, ResolvedMatrix, cell_data
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
-from sandbox.profile.limits import Limit, requested_limits
-from sandbox.profile.plan import Group, Node, Plan, PlanRequest
+from sandbox.profile.plan import Group, Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
 from sandbox.profile.versions import version_key
@@ -24,6 +23,7 @@ from sandbox.report.document import (
     Section,
     Table,
 )
+from sandbox.report.plan_request import limit_facts, requested_facts
 from sandbox.report.text import duration, ports_text
 
 _SOURCES = {
@@ -96,6 +96,7 @@ def plan_data(plan: Plan, engine_asked: bool = True) -> dict[str, Any]:
         "assignments": list(plan.request.assignments),
         "cnf_sha256": plan.request.cnf.sha256 if plan.request.cnf else None,
         "init_sha256": plan.request.init.sha256 if plan.request.init else None,
+        "cnf_files": {each.typed: each.file.sha256 for each in plan.request.own_files},
         "cpus": plan.request.cpus,
         "memory": plan.request.memory,
         "disk": plan.request.disk,
@@ -139,8 +140,8 @@ def plan_document(plan: Plan, engine_asked: bool = True) -> Document:
             [
                 *_settings(plan),
                 *_variables(plan),
-                *_requested(plan.request),
-                *_limits(plan),
+                *requested_facts(plan.request),
+                *limit_facts(plan),
                 *_plan_notes(plan),
                 *([] if engine_asked else [Fact("note", NO_ENGINE)]),
             ]
@@ -167,45 +168,6 @@ def _settings(plan: Plan) -> Iterator[Fact]:
                 node.name for node in (*group.servers, *group.proxies) if setting in node.settings
             ]
             yield Fact("setting", f"{setting}: {', '.join(names)}")
-
-
-def _requested(request: PlanRequest) -> Iterator[Fact]:
-    """What was asked for in addition to the profile."""
-    if request.cnf:
-        yield Fact(
-            "CNF",
-            f"{request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server",
-        )
-    if request.init:
-        yield Fact(
-            "INIT",
-            f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer",
-        )
-
-
-def _limits(plan: Plan) -> Iterator[Fact]:
-    """The limits, by node where not every server has the same."""
-    limits = requested_limits(plan.request)
-    if any(limit.places for limit in limits):
-        yield from _limits_by_node(plan, limits)
-        return
-    given = {limit.variable: limit.values[None] for limit in limits}
-    disk = given.pop("DISK", None)
-    if given:
-        text = ", ".join(f"{name} {value}" for name, value in given.items())
-        yield Fact("limits", f"{text} for each database node")
-    if disk:
-        yield Fact("disk", f"{disk} of its own for the data directory of each database node")
-
-
-def _limits_by_node(plan: Plan, limits: list[Limit]) -> Iterator[Fact]:
-    alike: dict[str, list[str]] = {}
-    for node in plan.nodes:
-        own = [f"{each.variable} {value}" for each in limits if (value := each.of(node))]
-        if own:
-            alike.setdefault(", ".join(own), []).append(node.name)
-    for text, names in alike.items():
-        yield Fact("limits", f"{text} for {', '.join(names)}")
 
 
 def _plan_notes(plan: Plan) -> Iterator[Fact]:

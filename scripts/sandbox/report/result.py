@@ -143,8 +143,9 @@ def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
     given = [f"{name}={value}" for name, value in limits.items() if value] + list(
         inputs.assignments
     )
-    files = {inputs.cnf_name: inputs.cnf_sha256, inputs.init_name: inputs.init_sha256}
-    given += [f"{name} (sha256 {digest})" for name, digest in files.items() if name]
+    files = [(inputs.cnf_name, inputs.cnf_sha256), (inputs.init_name, inputs.init_sha256)]
+    files += inputs.cnf_files.items()
+    given += [f"{name} (sha256 {digest})" for name, digest in files if name]
     alike: dict[tuple[str, ...], list[str]] = {}
     for node in record.nodes:
         version = node.server_version or node.package_version or ""
@@ -378,7 +379,8 @@ def run_again(record: Record, command: Sequence[str]) -> list[str]:
     """Commands that start the stack and repeat the run as typed, with the seed that was drawn."""
     inputs = record.environment.inputs
     given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "DISK": inputs.disk}
-    given |= {"CNF": inputs.cnf_name, "INIT": inputs.init_name}
+    files = [inputs.cnf_name, *inputs.cnf_files]
+    given |= {"CNF": " ".join(filter(None, files)), "INIT": inputs.init_name}
     up = {
         "NAME": record.stack,
         "PROFILE": record.profile,

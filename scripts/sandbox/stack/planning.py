@@ -8,6 +8,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.profile.data_directory import base_plans, base_requests
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Library
+from sandbox.profile.own_files import server_files
 from sandbox.profile.plan import Node, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library, load_lock
@@ -51,7 +52,9 @@ def refuse_unknown_variables(plan: Plan, docker: Docker) -> None:
     Of an image that is not here nothing is known: whoever brings it asks again, before a server
     starts.
     """
-    concerned = [node for node in plan.databases if node.assignments or plan.request.cnf]
+    concerned = [
+        node for node in plan.databases if node.assignments or server_files(plan.request, node)
+    ]
     if concerned:
         refuse_mistyped(plan, known_variables(concerned, docker))
 

@@ -14,6 +14,7 @@ from sandbox.profile.compose import compose_document, inputs, plan_hash
 from sandbox.profile.data_directory import restorable
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import Secrets
+from sandbox.stack.configuration_checks import refuse_broken_files
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
@@ -105,6 +106,7 @@ def up(
                 start.of_this_plan(found)  # refused now, not after minutes of building
             start.announce()
             plan = start.plan = ensure_images(plan, on_event, docker)
+        refuse_broken_files(plan, docker)
         with start.lock():
             stack = start.made_or_found()
         readiness = Readiness(stack, on_event, options.timeout_s)
@@ -339,6 +341,7 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
         "disk": "DISK",
         "image": "IMAGE",
         "cnf_sha256": "CNF",
+        "cnf_files": "CNF of single nodes",
         "init_sha256": "INIT",
     }
     pairs = [
@@ -352,6 +355,8 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
 def _shown(value: object) -> str:
     if not value:
         return "not given"
+    if isinstance(value, dict):
+        value = [f"{name} ({digest[:12]})" for name, digest in value.items()]
     return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)[:16]
 
 

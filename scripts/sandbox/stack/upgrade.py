@@ -2,12 +2,14 @@
 under the same name.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.profile.compose import compose_document
-from sandbox.profile.plan import Node, Plan, PlanRequest, UserFile
+from sandbox.profile.own_files import server_file_name
+from sandbox.profile.plan import Node, OwnFile, Plan, PlanRequest, UserFile
 from sandbox.profile.templates import PASSWORD_NAMES, Secrets
 from sandbox.stack.create import create, fill, start
 from sandbox.stack.engine import RefusedError
@@ -60,7 +62,8 @@ def _request(stack: StackNodes, old: Container, version: str) -> PlanRequest:
 def request_of(stack: StackNodes, server: Container) -> PlanRequest:
     """The request that a stack was started from, without INIT=, whose content is not kept.
 
-    ``server``: one that runs, from which the file of CNF= is read back. SandboxError (exit 4).
+    ``server``: one that runs, from which its files of CNF= are read back; those of other nodes are
+    not in it. SandboxError (exit 4).
     """
     given = stack.inputs
     return PlanRequest(
@@ -71,6 +74,7 @@ def request_of(stack: StackNodes, server: Container) -> PlanRequest:
         memory=given.memory,
         cpuset=given.cpuset,
         disk=given.disk,
+        own_files=tuple(_own_files(stack, server)),
     )
 
 
@@ -81,8 +85,24 @@ def _asked(server: Container) -> str:
 
 def _user_file(stack: StackNodes, old: Container) -> UserFile:
     """The file of `CNF=`, read back: a stack keeps its name and hash only."""
-    text = stack.docker.ask("exec", old.id, "sh", "-c", "cat $(find /etc -name 99-user.cnf)")
+    text = _read_back(stack, old, "99-user.cnf")
     return UserFile(stack.inputs.cnf_name or "", text, stack.inputs.cnf_sha256 or "")
+
+
+def _own_files(stack: StackNodes, old: Container) -> Iterator[OwnFile]:
+    """The files of `CNF=` for this server alone, or its term; the others of the stack stay as they
+    are.
+    """
+    for place in dict.fromkeys(typed.partition(":")[0] for typed in stack.inputs.cnf_files):
+        if place in (old.node, old.about["component"]):
+            text = _read_back(stack, old, server_file_name(place))
+            names = [typed for typed in stack.inputs.cnf_files if typed.startswith(f"{place}:")]
+            name = names[0].partition(":")[2]
+            yield OwnFile(place, UserFile(name, text, stack.inputs.cnf_files[names[0]]))
+
+
+def _read_back(stack: StackNodes, old: Container, name: str) -> str:
+    return stack.docker.ask("exec", old.id, "sh", "-c", f"cat $(find /etc -name {name})")
 
 
 def _refuse_absent(node: Node) -> None:

@@ -206,7 +206,7 @@ def test_the_hash_is_of_the_stack_and_not_of_its_passwords() -> None:
         plan("mysql2"),
         plan("mysql", assignments=("a=1",)),
         plan("mysql", cpus="1"),
-        plan("mysql", cnf=UserFile("a", "b", "c")),
+        plan("mysql", cnf=UserFile("a", "[mysqld]", "c")),
         plan("mysql", init=UserFile("a", "b", "c")),
     ]
     assert len({plan_hash(each) for each in [plan("mysql"), *different]}) == 7

@@ -36,7 +36,13 @@ SetValue = Annotated[
     list[str] | None,
     typer.Option("--set", help="Server variables: \"a=1 replica:b='x y' galera2:c=3\"."),
 ]
-Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
+Cnf = Annotated[
+    str | None,
+    typer.Option(
+        help="Configuration files: my.cnf (every server), galera2:my.cnf, haproxy:my.cfg (added),"
+        " haproxy!my.cfg (instead)."
+    ),
+]
 Init = Annotated[
     str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")
 ]

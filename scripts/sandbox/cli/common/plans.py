@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sandbox.cli.common import options
 from sandbox.profile.plan import Plan, PlanRequest
-from sandbox.profile.reader import read_user_file
+from sandbox.profile.reader import read_configuration_files, read_user_file
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.stack.supply import refusal_of_unavailable
@@ -54,15 +54,18 @@ def plan_request(
 
     Raises SandboxError (exit 2) where no profile is given, or two, or a file cannot be read.
     """
+    profile = options.need_profile(options.either(expression, profile, "PROFILE"))
+    common, own_files = read_configuration_files(cnf)
     return PlanRequest(
-        options.need_profile(options.either(expression, profile, "PROFILE")),
+        profile,
         tuple(set_ or ()),
-        read_user_file(cnf, "CNF"),
+        common,
         read_user_file(init, "INIT"),
         cpus,
         memory,
         external,
         disk=disk,
+        own_files=own_files,
     )
 
 

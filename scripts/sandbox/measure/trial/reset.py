@@ -65,6 +65,8 @@ def _plan_of(stack: Stack) -> Plan:
         raise _unrestorable(stack, "somebody else runs its external server")
     if stack.inputs.init_name:
         raise _unrestorable(stack, f"what INIT={stack.inputs.init_name} says is not kept")
+    if stack.inputs.cnf_files:
+        raise _unrestorable(stack, "the files of CNF= for single nodes are not kept")
     server = next((each for each in stack.members if each.is_server and each.running), None)
     if server is None:
         raise _unrestorable(stack, "none of its servers runs")
