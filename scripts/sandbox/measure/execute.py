@@ -51,6 +51,7 @@ EXIT_CODES: dict[Status, ExitCode] = {
     "interrupted": ExitCode.INTERRUPTED,
 }
 _ROLE_OF_KIND: dict[Kind, NodeRole] = {
+    "arbitrator": "arbitrator",
     "proxy": "proxy",
     "manager": "manager",
     "monitor": "monitor",

@@ -290,7 +290,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "group": node.group_index,
     }
     if group and node.kind == "database":
-        facts["members"] = len(group.databases)
+        facts["members"] = group.size
     facts |= {
         "family": group.family if group and node.is_server else None,
         "topology": topology,

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from sandbox.profile.images import USER, Catalog, Declared, Text
 
-Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
+Kind = Literal[
+    "database", "replica", "arbitrator", "proxy", "manager", "monitor", "client", "external"
+]
 
 
 class Question(Declared):
@@ -231,7 +233,7 @@ class Component(Declared):
     def countable(self) -> bool:
         """Whether its term may carry a count."""
         return (
-            self.spec.kind in ("database", "replica", "proxy", "manager")
+            self.spec.kind in ("database", "replica", "arbitrator", "proxy", "manager")
             and self.spec.attaches != "stack"
         )
 

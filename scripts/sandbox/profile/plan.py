@@ -127,6 +127,7 @@ class Group:
     databases: tuple[Node, ...]
     replicas: tuple[Node, ...] = ()
     proxies: tuple[Node, ...] = ()
+    """What is attached and holds no data: proxies, managers, arbitrators."""
     settings: tuple[str, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
     """(setting, node or term that has it) of the settings that not all of the group has."""
@@ -156,6 +157,11 @@ class Group:
         return (
             self.databases if self.topology in proxy.component.spec.members_only else self.servers
         )
+
+    @property
+    def size(self) -> int:
+        """Members of its cluster: the database nodes, and arbitrators, which hold no data."""
+        return len(self.databases) + sum(node.kind == "arbitrator" for node in self.proxies)
 
     @property
     def every_member_writes(self) -> bool:

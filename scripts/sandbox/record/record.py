@@ -12,7 +12,9 @@ from sandbox.record.trial import TrialRecord
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]
-NodeRole = Literal["writer", "reader", "stale", "proxy", "manager", "monitor", "client"]
+NodeRole = Literal[
+    "writer", "reader", "stale", "arbitrator", "proxy", "manager", "monitor", "client"
+]
 
 
 class Part(BaseModel):

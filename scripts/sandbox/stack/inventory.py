@@ -45,7 +45,7 @@ def offline_options(owner: Identity, **more: str) -> list[str]:
     return ["--network", "none", *helper_options(owner, **more)]
 
 
-_KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
+_KINDS = ("database", "replica", "arbitrator", "proxy", "manager", "monitor", "client", HELPER)
 _PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 """Display order of a stack; other kinds come last."""
 _LABELS = {"project": LABEL} | {

@@ -12,7 +12,7 @@ class ByHand(Fault):
     """An operator breaks and heals it, in whatever way: this tool does nothing but measure."""
 
     kinds: ClassVar[frozenset[Kind]] = frozenset(
-        {"database", "replica", "proxy", "manager", "external"}
+        {"database", "replica", "arbitrator", "proxy", "manager", "external"}
     )
     ending: ClassVar[Ending] = "ends the container"
 

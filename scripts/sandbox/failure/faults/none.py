@@ -12,7 +12,7 @@ class NoFault(Fault):
     """Nothing breaks: a control, which shows what a trial measures while every node is well."""
 
     kinds: ClassVar[frozenset[Kind]] = frozenset(
-        {"database", "replica", "proxy", "manager", "external"}
+        {"database", "replica", "arbitrator", "proxy", "manager", "external"}
     )
 
     def inject(self, node: NodeControl, scene: Scene) -> None:

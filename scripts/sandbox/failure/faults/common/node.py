@@ -9,7 +9,7 @@ from sandbox.failure.fault import SETTLE_S, done, soon
 from sandbox.profile.library import Kind
 from sandbox.stack.protocol import ExecResult, NodeControl
 
-NODES: frozenset[Kind] = frozenset({"database", "replica", "proxy", "manager"})
+NODES: frozenset[Kind] = frozenset({"database", "replica", "arbitrator", "proxy", "manager"})
 """Kinds of nodes whose container can be broken; the client, which measures, is none of them."""
 SERVERS: frozenset[Kind] = frozenset({"database", "replica"})
 """Kinds with a server under a supervisor (profile/supervisor.sh)."""
