@@ -58,6 +58,8 @@ class Change(BaseModel):
     them.
     """
     isolation: Isolation | None = None
+    replicate: list[str] = Field(default_factory=list)
+    """Replication between groups, as REPLICATE= takes it."""
     init: str | None = None
     """SQL that runs once on the writer when it is ready."""
     via: Text | None = None
@@ -95,6 +97,7 @@ class Change(BaseModel):
         added = {
             "add": [*base.add, *self.add],
             "set": [*base.set, *self.set],
+            "replicate": [*base.replicate, *self.replicate],
             "options": {**base.options, **self.options},
         }
         return base.model_copy(update={**given, **added, **self._breaks_over(base)})
@@ -129,6 +132,7 @@ STACK_FIELDS = (
     "image",
     "apart",
     "isolation",
+    "replicate",
     "init",
 )
 """Changes that need another stack."""
@@ -189,7 +193,8 @@ class Cell:
         limits = change.model_dump(
             include={"cpus", "memory", "cpuset", "disk", "external", "image"}
         )
-        return PlanRequest(change.expression, self.assignments, init=init, **limits)
+        links = tuple(change.replicate)
+        return PlanRequest(change.expression, self.assignments, init=init, links=links, **limits)
 
     @property
     def assignments(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from sandbox.profile.files import (
     expected_answer,
     image_user,
     node_files,
+    replicating,
     started_as,
     supervised,
 )
@@ -72,6 +73,8 @@ def inputs(plan: Plan) -> dict[str, Any]:
     }
     optional = {"cpuset": request.cpuset, "disk": request.disk, "image": request.image}
     given |= {name: value for name, value in optional.items() if value}
+    if request.links:
+        given["replicate"] = list(request.links)
     for kind, file in (("cnf", request.cnf), ("init", request.init)):
         if file:
             given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256}
@@ -173,6 +176,8 @@ def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str
         )
     if user:
         words = started_as(user, words)
+    if node.links:
+        words = replicating(words)
     if node.is_server:
         words = supervised(words)
     started: dict[str, Any] = {"user": "root"} if user else {}
@@ -291,6 +296,8 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
     }
     if group and node.kind == "database":
         facts["members"] = group.size
+    if node.links:
+        facts["links"] = {link.channel: link.text for link in node.links}
     facts |= {
         "family": group.family if group and node.is_server else None,
         "topology": topology,

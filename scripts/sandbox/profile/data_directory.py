@@ -53,7 +53,7 @@ def data_request(plan: Plan) -> PlanRequest | None:
     Stacks that differ otherwise, by a proxy or the thread pool, then have identical data. None if a
     stack of the plan cannot be restored.
     """
-    if not _replaceable(plan):
+    if plan.links or not _replaceable(plan):
         return None
     terms = []
     servers = {node.component.name for node in plan.databases}

@@ -8,7 +8,7 @@ from typing import Any
 
 from sandbox.profile.data_directory import rotation_sql
 from sandbox.profile.library import Question
-from sandbox.profile.names import ROTATION_SQL
+from sandbox.profile.names import LINKS, ROTATION_SQL
 from sandbox.profile.own_files import own_files_of, server_file_name, with_own_files
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import Secrets, render_text
@@ -33,6 +33,9 @@ QUESTION_SCRIPT = "/sandbox/probe"
 _VERSION = Question(query="select version()")
 
 AS_USER = "/sandbox/as-user"
+
+LINKS_SCRIPT = files(__package__).joinpath("links.sh.j2").read_text(encoding="utf-8")
+"""The template of ``LINKS``."""
 
 SUPERVISOR = files(__package__).joinpath("supervisor.sh").read_text(encoding="utf-8")
 """PID 1 of a database node: outlives its server where a fault says so."""
@@ -95,6 +98,8 @@ def node_files(
             found.append(NodeFile("user.cnf", target, own.content))
         found += _own_option_files(plan, node)
         found.append(_own(node, "supervisor", SUPERVISOR))
+    if node.links:
+        found.append(_links(node, context))
     if image_user(node):
         found.append(_own(node, "as-user", AS_USER_SCRIPT))
     questions = node_questions(node, plan, context)
@@ -249,6 +254,16 @@ def supervised(entrypoint: list[str]) -> list[str]:
     return ["bash", "/sandbox/supervisor", *entrypoint]
 
 
+def replicating(entrypoint: list[str]) -> list[str]:
+    """The words that start a server to which links lead: its links are kept up beside it."""
+    return ["bash", LINKS, "start", *entrypoint]
+
+
+def _links(node: Node, context: Mapping[str, Any]) -> NodeFile:
+    content = render_text(LINKS_SCRIPT, context, f"the links of {node.name}")
+    return _secret(node, LINKS.rpartition("/")[2], content)
+
+
 def question_script(questions: Mapping[str, str]) -> str:
     """The `sh` script that answers a node's questions: `sh /sandbox/probe QUESTION`.
 
@@ -280,6 +295,21 @@ def ready_commands(question: Question, node: Node, plan: Plan, context: Mapping[
         "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
         "exit 1\n"
     )
+
+
+def _links_ready(node: Node) -> str:
+    """Shell commands: exit 1 while a link to the node is not up, with the reason."""
+    if not node.links:
+        return ""
+    return f"bash {LINKS} ready || exit 1\n"
+
+
+def _state_commands(question: Question, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands that print the state; a cluster's does not contain the links to it."""
+    group = plan.group_of(node)
+    if not node.links or group is None or group.topology == "single":
+        return ask_commands(question, node, plan, context)
+    return f"{_command(question, node, plan, context)} && exec bash {LINKS} state\n"
 
 
 def _listening(question: Question, node: Node) -> str:
@@ -329,13 +359,13 @@ def node_questions(
     """
     questions = {}
     if node.ready is not None and node.ready.via == via:
-        questions["ready"] = ready_commands(node.ready, node, plan, context)
+        questions["ready"] = _links_ready(node) + ready_commands(node.ready, node, plan, context)
     if node.role is not None and node.is_server and via == "self":
         questions["role"] = ask_commands(node.role, node, plan, context)
         questions["version"] = ask_commands(_VERSION, node, plan, context)
     state = node.component.spec.state
     if state is not None and node.is_server and via == "self":
-        questions["state"] = ask_commands(state, node, plan, context)
+        questions["state"] = _state_commands(state, node, plan, context)
     for name, variant in node.applied:
         if variant.proof.via == via:
             questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)

@@ -14,6 +14,8 @@ CPU_SHARES = 1024
 """The CPU weight of every service, given because the default is not the same everywhere."""
 ROTATION_SQL = "/sandbox/renew.sql"
 """The SQL that a server restored from a snapshot runs at its start."""
+LINKS = "/sandbox/links"
+"""The script beside a server to which links lead (`REPLICATE=`): keeps them up."""
 PACKAGE_LABEL = "sandbox.package-version"
 """Label of an image built here: the version of its package, as the distribution writes it."""
 MEMBERS = "members"

@@ -11,6 +11,35 @@ from sandbox.profile.names import MEMBERS, bare
 from sandbox.profile.versions import at_least
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Replication from one group to another, as one piece of ``REPLICATE=`` asks for it."""
+
+    number: int
+    text: str
+    """As typed."""
+    sources: tuple[str, ...]
+    """Servers that the target can follow, the first to begin with."""
+    targets: tuple[str, ...]
+    """Servers of which one follows, the first to begin with."""
+    source_group: int
+    target_group: int
+    channel: str = ""
+    """Name of the channel (MariaDB: of the connection); empty: the only one, without a name."""
+    delay_s: int = 0
+    gtid: bool = True
+    """Whether positions are GTIDs; else a binary log file and a position in it."""
+    ssl: bool = False
+    mixed: bool = False
+    """Whether its ends are of different families."""
+    managed: bool = False
+    """Whether the target follows its source's group by MySQL's own means."""
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Replication filter → its schemas, tables or patterns."""
+    further: tuple[tuple[str, str], ...] = ()
+    """Further options of the target's own statement: name and quoted value."""
+
+
 @dataclass(frozen=True)
 class Node:
     """One container of the planned stack; the templates of its component see it as ``node``."""
@@ -37,6 +66,8 @@ class Node:
     """Settings in effect on this node, in the order of the profile."""
     assignments: tuple[tuple[str, str], ...] = ()
     """``SET=`` pairs that apply to this node."""
+    links: tuple[Link, ...] = ()
+    """Replication from other groups that may run on this node."""
 
     @property
     def admin_ports(self) -> list[str]:
@@ -232,6 +263,8 @@ class PlanRequest:
     """
     own_files: tuple[OwnFile, ...] = ()
     """Configuration files of single nodes and terms."""
+    links: tuple[str, ...] = ()
+    """Replication between groups (``REPLICATE=``), as typed."""
 
 
 def memory_mb(amount: str) -> int:
@@ -255,6 +288,8 @@ class Plan:
     profile: str
     groups: tuple[Group, ...]
     nodes: tuple[Node, ...]
+    links: tuple[Link, ...] = ()
+    """Replication between its groups."""
 
     @property
     def databases(self) -> tuple[Node, ...]:

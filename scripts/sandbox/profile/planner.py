@@ -11,6 +11,7 @@ from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, external_address, par
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.limits import check_limits, read_limit, refuse_unknown_places
+from sandbox.profile.links import with_links
 from sandbox.profile.own_files import refuse_misplaced_files, taken_in
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.refusal import (
@@ -77,7 +78,7 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
     made = apply.assignments(_with_image_override(made, available) if request.image else made)
     refuse_misplaced_files(made)
     refuse_groupless(made)
-    return apply.map_nodes(made, lambda node: taken_in(made, node))
+    return with_links(apply.map_nodes(made, lambda node: taken_in(made, node)))
 
 
 def _with_memory(plan: Plan) -> Plan:

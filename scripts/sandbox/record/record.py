@@ -313,6 +313,8 @@ class Inputs(Part):
     """File system and size of each data directory's own disk; null: the engine's."""
     image: str | None = None
     """The image override: what replaced the database image of the profile."""
+    replicate: list[str] = Field(default_factory=list)
+    """Replication between groups."""
     cnf_name: str | None = None
     cnf_sha256: str | None = None
     cnf_files: dict[str, str] = Field(default_factory=dict)

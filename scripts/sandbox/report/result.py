@@ -140,9 +140,8 @@ def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
         "cpuset": inputs.cpuset,
         "DISK": inputs.disk,
     }
-    given = [f"{name}={value}" for name, value in limits.items() if value] + list(
-        inputs.assignments
-    )
+    given = [f"{name}={value}" for name, value in limits.items() if value]
+    given += [*inputs.assignments, *(f"REPLICATE={link}" for link in inputs.replicate)]
     files = [(inputs.cnf_name, inputs.cnf_sha256), (inputs.init_name, inputs.init_sha256)]
     files += inputs.cnf_files.items()
     given += [f"{name} (sha256 {digest})" for name, digest in files if name]
@@ -385,6 +384,7 @@ def run_again(record: Record, command: Sequence[str]) -> list[str]:
         "NAME": record.stack,
         "PROFILE": record.profile,
         "SET": " ".join(inputs.assignments),
+        "REPLICATE": " ".join(inputs.replicate),
         **given,
     }
     started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})

@@ -340,6 +340,7 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
         "cpuset": "cpuset",
         "disk": "DISK",
         "image": "IMAGE",
+        "replicate": "REPLICATE",
         "cnf_sha256": "CNF",
         "cnf_files": "CNF of single nodes",
         "init_sha256": "INIT",

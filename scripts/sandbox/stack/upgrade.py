@@ -75,6 +75,7 @@ def request_of(stack: StackNodes, server: Container) -> PlanRequest:
         cpuset=given.cpuset,
         disk=given.disk,
         own_files=tuple(_own_files(stack, server)),
+        links=tuple(given.replicate),
     )
 
 

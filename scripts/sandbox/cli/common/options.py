@@ -56,6 +56,10 @@ Disk = Annotated[
     str | None,
     typer.Option(help="A disk for each data directory: ext4:4g, 'ext4:4g replica1:xfs:8g'."),
 ]
+Replicate = Annotated[
+    list[str] | None,
+    typer.Option(help="Replication between groups: 'mysql1>galera1:channel=b,delay=30s'."),
+]
 External = Annotated[
     str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")
 ]

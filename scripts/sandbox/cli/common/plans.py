@@ -49,6 +49,7 @@ def plan_request(
     memory: options.Memory = None,
     external: options.External = None,
     disk: options.Disk = None,
+    replicate: options.Replicate = None,
 ) -> PlanRequest:
     """The plan request of a profile and its options; the planner checks what they say.
 
@@ -66,6 +67,7 @@ def plan_request(
         external,
         disk=disk,
         own_files=own_files,
+        links=tuple(replicate or ()),
     )
 
 

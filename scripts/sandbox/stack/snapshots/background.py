@@ -123,7 +123,7 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])
         # JSON knows lists only.
-        tuples = {"assignments": tuple(request["assignments"]), "versions": ()}
+        tuples = {"assignments": tuple(request["assignments"]), "versions": (), "links": ()}
         plan = planned(PlanRequest(**{**request, **tuples}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         if base:
