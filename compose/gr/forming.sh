@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Keeps this node in its group: joins the group that exists, or forms it again from the node that holds every transaction.
 set -uo pipefail
+# A question to a connection that has just ended fails, and does not end this script.
+trap '' PIPE
 
 me=$SANDBOX_NODE
 read -ra nodes <<<"$SANDBOX_NODES"

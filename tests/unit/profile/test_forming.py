@@ -88,6 +88,21 @@ def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Pat
     assert not (tmp_path / "sent").exists()
 
 
+def test_a_question_to_a_connection_that_is_just_ending_does_not_end_the_script(
+    tmp_path: Path,
+) -> None:
+    """A server that loses the first connection while the host is busy: bash has not unset the
+    coprocess yet, and writes into a pipe that nobody reads.
+    """
+    call = """
+        own=(9 8)
+        exec 9</dev/null 8> >(exit)
+        sleep 0.2
+        ask 'select 1' || echo "no answer: $answer"
+    """
+    assert run(tmp_path, call) == "no answer: \n"
+
+
 def test_the_question_of_a_repair_keeps_the_answer_about_the_position(tmp_path: Path) -> None:
     """What this node holds is compared with the others' afterwards: with another answer no group
     ever forms.
