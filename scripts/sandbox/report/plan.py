@@ -8,7 +8,7 @@ from sandbox.judge.verdict import blocks_for_one
 from sandbox.matrix.resolved import Estimate, ResolvedCell, ResolvedMatrix, cell_data
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
-from sandbox.profile.plan import Group, Node, Plan
+from sandbox.profile.plan import Group, Link, Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
 from sandbox.profile.versions import version_key
@@ -40,6 +40,22 @@ NO_ENGINE = (
 
 def role_hint(plan: Plan, node: Node) -> str:
     """The expected role of the node; with several possible writers only the server knows it."""
+    role = _role_in_group(plan, node)
+    links = [_link_text(link) for link in node.links if link.targets[0] == node.name]
+    return "; ".join([role, *links])
+
+
+def _link_text(link: Link) -> str:
+    """``replicates from galera1…galera3 by channel b, 30 s delayed, by file and position``."""
+    text = f"replicates from {_joined([*link.sources])}"
+    if link.channel:
+        text += f" by channel {link.channel}"
+    if link.delay_s:
+        text += f", {link.delay_s} s delayed"
+    return text if link.gtid else f"{text}, by file and position"
+
+
+def _role_in_group(plan: Plan, node: Node) -> str:
     group = plan.group_of(node)
     if node.kind == "replica" and group:
         return f"reader, replicates from {group.first if group.databases else group.external}"
@@ -100,6 +116,19 @@ def plan_data(plan: Plan, engine_asked: bool = True) -> dict[str, Any]:
         "cpus": plan.request.cpus,
         "memory": plan.request.memory,
         "disk": plan.request.disk,
+        "replicate": [_link_data(link) for link in plan.links],
+    }
+
+
+def _link_data(link: Link) -> dict[str, Any]:
+    return {
+        "link": link.text,
+        "sources": list(link.sources),
+        "targets": list(link.targets),
+        "channel": link.channel,
+        "delay_s": link.delay_s,
+        "gtid": link.gtid,
+        "follows": "managed by the server" if link.managed else "re-pointed beside the server",
     }
 
 

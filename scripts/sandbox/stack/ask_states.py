@@ -112,7 +112,8 @@ def _facts(
         facts = ServerFacts(topology, members, error=error)
     else:
         status, channels = facts_from(answer.stdout)
-        facts = ServerFacts(topology, members, status=status, channels=channels, role=role)
+        links = frozenset(server.about.get("links", ()))
+        facts = ServerFacts(topology, members, "running", status, channels, links, role)
     if facts.status is not None and not state_of(facts).is_unexplained:
         return facts
     return replace(facts, log=_log_of_this_life(stack, server))

@@ -6,7 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sandbox.stack.server_status import Repair, Row, ServerFacts, ServerStatus, field_of, reason_in
+from sandbox.stack.server_status import (
+    Repair,
+    Row,
+    ServerFacts,
+    ServerStatus,
+    channel_of,
+    field_of,
+    reason_in,
+)
 
 NO_ERROR = ("", "0")
 _BROKEN_RECEIVER = {"1236", "13114", "1593"}
@@ -99,6 +107,32 @@ def _lag(row: Row, source: str, view: tuple[str, ...]) -> ServerStatus:
     return ServerStatus("replicating", f"from {source}", view)
 
 
+def _link(row: Row) -> str:
+    """How replication from another group stands."""
+    state = _channel(row)
+    name = channel_of(row)
+    through = f" (channel {name})" if name else ""
+    source = f"from {field_of(row, 'Host')}{through}"
+    if state.word == "replicating":
+        return f"replicates {source}"
+    if state.word in ("delayed", "lagging"):
+        return f"replicates {source}, {state.word} {state.reason.rpartition(' behind ')[0]} behind"
+    return f"replicates no more {source}: it is {state.text}"
+
+
+def _links(facts: ServerFacts) -> tuple[str, ...]:
+    """Each link that runs on a server; in a cluster one member runs it, the others none."""
+    rows = [row for row in facts.channels if channel_of(row) in facts.links]
+    if facts.topology != "single":
+        rows = [row for row in rows if not _is_idle(row)]
+    return tuple(_link(row) for row in rows)
+
+
+def _is_idle(row: Row) -> bool:
+    threads = {field_of(row, "IO_Running"), field_of(row, "SQL_Running")}
+    return threads == {"No"} and row.get("Last_SQL_Errno", "0") in NO_ERROR
+
+
 def server_states(
     facts: Mapping[str, ServerFacts], at_once: bool = True
 ) -> dict[str, ServerStatus]:
@@ -107,6 +141,8 @@ def server_states(
     ``at_once``: all were asked at the same time; else views that differ may be no more than the one
     before and the one after a change.
     """
+    links = {node: _links(each) for node, each in facts.items()}
+    facts = {node: _of_own_group(each) for node, each in facts.items()}
     alone = {node: state_of(each) for node, each in facts.items()}
     found = dict(alone)
     for node, each in facts.items():
@@ -116,7 +152,13 @@ def server_states(
             found[node] = _with_forming(alone[node], facts, alone)
         if at_once and each.topology in ("galera", "gr"):
             found[node] = _with_split(node, found[node], alone)
-    return found
+    return {node: replace(state, links=links[node]) for node, state in found.items()}
+
+
+def _of_own_group(facts: ServerFacts) -> ServerFacts:
+    """The facts without replication from other groups."""
+    own = [row for row in facts.channels if channel_of(row) not in facts.links]
+    return replace(facts, channels=own)
 
 
 def _with_forming(

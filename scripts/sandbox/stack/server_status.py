@@ -43,6 +43,10 @@ class ServerFacts:
     """Channels of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of
     any version.
     """
+    links: frozenset[str] = frozenset()
+    """Names of the channels that ``REPLICATE=`` asked for: replication from another group, which
+    says nothing of its place in its own.
+    """
     role: str = ""
     log: str = ""
     """The end of its log since it started, where it was read."""
@@ -60,6 +64,9 @@ class ServerStatus:
     reason: str = ""
     view: tuple[str, ...] = ()
     repair: Repair = ""
+    links: tuple[str, ...] = ()
+    """How replication from other groups stands, a text for each link: from which server, or why
+    not."""
     has_cause: bool = True
     """False: nothing reports why it is away, and it may be about to come back."""
 
@@ -143,6 +150,11 @@ def reason_in(log: str, topology: str) -> str:
         if errors and (error := errors.search(line)):
             return _tidy(error[1])
     return ""
+
+
+def channel_of(row: Row) -> str:
+    """The name of a channel (MariaDB: of a connection)."""
+    return row.get("Channel_Name") or row.get("Connection_name", "")
 
 
 def _tidy(text: str) -> str:

@@ -63,6 +63,7 @@ def state_lines(states: Mapping[str, ServerStatus], name: str) -> list[str]:
         for node, each in states.items()
         if each.reason and not each.is_well
     ]
+    lines += [f"{node} {link}" for node, each in states.items() for link in each.links]
     if broken := [node for node, each in states.items() if each.needs_repair]:
         lines.append(f"{', '.join(broken)}: {repair_step(name)}")
     return lines
@@ -184,12 +185,14 @@ def _server_state(state: ServerStatus | None) -> dict[str, Any]:
     that it sees.
     """
     if state is None:
-        return {"server_state": None, "reason": None, "view": None, "repair": None}
+        none = dict.fromkeys(("server_state", "reason", "view", "repair"))
+        return {**none, "replicates": []}
     return {
         "server_state": state.word,
         "reason": state.reason or None,
         "view": list(state.view),
         "repair": state.repair if state.needs_repair else None,
+        "replicates": list(state.links),
     }
 
 
