@@ -234,18 +234,28 @@ def _without_gtid(source: Group, target: Group) -> str:
 def _refuse_mixed(link: Link, source: Group, target: Group, gtid_asked: bool) -> None:
     """Refuses what two families cannot replicate.
 
-    Sources: MariaDB's documentation, "MariaDB Replication Compatibility with MySQL": GTIDs of the
-    two are different; a MySQL server reads a MariaDB binary log only without its own events.
+    Source: MariaDB's documentation, "Replication Compatibility Between MariaDB and MySQL". The
+    other way MySQL's applier ends at the first event of MariaDB's own kind (error 13121, seen with
+    11.8 as the source of 9.7).
     """
-    names = f"{source.component}'s and {target.component}'s GTIDs are of different kinds"
     if gtid_asked:
-        raise _refused(link.text, "gtid=on cannot work between two families", names)
-    if target.topology == "gr":
-        known = "a member of Group Replication takes only transactions with GTIDs of its own kind"
-        raise _refused(link.text, "a MariaDB server cannot be the source of a group", known)
-    if target.family == "mysql" and not target.databases[0].at_least("8.0.23"):
-        known = "such transactions have no GTID; MySQL gives them one from 8.0.23 on"
-        raise _refused(link.text, f"{target.first} cannot read from MariaDB", known)
+        known = f"GTIDs of {source.component} and {target.component} are of different kinds"
+        raise _refused(link.text, "gtid=on cannot work between two families", known)
+    if target.family == "mysql":
+        known = "its applier cannot read the events of MariaDB's binary log (error 13121)"
+        raise _refused(link.text, f"{target.first} cannot replicate from MariaDB", known)
+    first = target.databases[0]
+    if source.databases[0].at_least("8.0") and not _reads_mysql_8(first):
+        known = "MariaDB can from 10.6.21, 10.11.11, 11.4.5 and 11.7.2 on"
+        what = f"{first.name} ({first.version}) cannot replicate from MySQL 8.0 or newer"
+        raise _refused(link.text, what, known)
+
+
+def _reads_mysql_8(node: Node) -> bool:
+    """Whether a MariaDB server knows the events of MySQL 8.0's binary log."""
+    fixed = {"10.6": "10.6.21", "10.11": "10.11.11", "11.4": "11.4.5"}
+    since = fixed.get(node.series, "11.7.2")
+    return node.at_least(since) or (node.series in fixed and node.version == node.series)
 
 
 def _further(given: Mapping[str, str], link: Link, target: Group) -> tuple[tuple[str, str], ...]:
@@ -265,9 +275,7 @@ def _further(given: Mapping[str, str], link: Link, target: Group) -> tuple[tuple
         prefix = (
             "MASTER_" if target.family == "mariadb" or not node.at_least("8.0.23") else "SOURCE_"
         )
-        own = name in bare or name in ("ignore_server_ids", "demote_to_slave")
-        if name == "demote_to_slave":
-            prefix, own = "MASTER_", False
+        own = name in bare or name == "ignore_server_ids"
         word = name.upper() if own else f"{prefix}{name.upper()}"
         found.append((word, _quoted(name, value)))
     return tuple(found)
