@@ -17,7 +17,7 @@ ROW = "create table sbtest.r (id int primary key, at timestamp(6) default curren
 def links_of(stack: LiveStack, node: str) -> list[str]:
     """What `ps` says that a server replicates from, of another group."""
     (found,) = [each for each in stack.data() if each["name"] == node]
-    return list(found["replicates"])  # type: ignore[call-overload]
+    return list(found["replicates"])
 
 
 def test_a_ring_of_two_has_each_others_rows_also_after_a_stop() -> None:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.profile.apply import map_nodes
 from sandbox.profile.library import Question, Variant
-from sandbox.profile.names import LINKS
-from sandbox.profile.plan import Group, Link, Node, Plan
-from sandbox.profile.variables import canonical
+from sandbox.profile.names import LINKS, canonical
+from sandbox.profile.plan import Group, GroupLink, Node, Plan
 
 EXAMPLE = 'REPLICATE="mysql1>galera1 mysql2>galera1:channel=b,delay=30s"'
 _LINK = re.compile(r"(?P<source>[a-z][a-z0-9-]*)>(?P<target>[a-z][a-z0-9-]*)(?::(?P<options>.+))?")
@@ -72,7 +71,7 @@ def with_links(plan: Plan) -> Plan:
     texts = [piece for text in plan.request.links for piece in _pieces(text)]
     if not texts:
         return plan
-    links: list[Link] = []
+    links: list[GroupLink] = []
     for text in texts:
         links.append(_link(text, len(links) + 1, plan))
     links = _named(links, plan)
@@ -94,7 +93,7 @@ def _no_link(text: str, reason: str) -> SandboxError:
     return SandboxError(f"REPLICATE: {text!r} is not a link ({reason})", known, f"try: {EXAMPLE}")
 
 
-def _link(text: str, number: int, plan: Plan) -> Link:
+def _link(text: str, number: int, plan: Plan) -> GroupLink:
     match = _LINK.fullmatch(text)
     if match is None:
         raise _no_link(text, "no source>target")
@@ -105,7 +104,7 @@ def _link(text: str, number: int, plan: Plan) -> Link:
         raise _refused(text, "a group does not replicate from itself", known)
     _refuse_target(text, target, first_target)
     given = _options(match["options"] or "", text)
-    made = Link(
+    made = GroupLink(
         number=number,
         text=text,
         sources=tuple(node.name for node in _from(source, first_source)),
@@ -167,7 +166,9 @@ def _options(text: str, link: str) -> dict[str, str]:
     return given
 
 
-def _with_options(link: Link, given: dict[str, str], source: Group, target: Group) -> Link:
+def _with_options(
+    link: GroupLink, given: dict[str, str], source: Group, target: Group
+) -> GroupLink:
     left = dict(given)
     channel = left.pop("channel", None)
     if channel is not None and not _CHANNEL.fullmatch(channel):
@@ -207,7 +208,7 @@ def _with_options(link: Link, given: dict[str, str], source: Group, target: Grou
     )
 
 
-def _seconds(text: str, link: Link) -> int:
+def _seconds(text: str, link: GroupLink) -> int:
     match = _SECONDS.fullmatch(text)
     seconds = int(match[1]) * _LENGTH[match[2]] if match else -1
     if not 0 <= seconds <= _MOST_SECONDS:
@@ -215,7 +216,7 @@ def _seconds(text: str, link: Link) -> int:
     return seconds
 
 
-def _switch(text: str, name: str, link: Link) -> bool:
+def _switch(text: str, name: str, link: GroupLink) -> bool:
     if text.lower() not in _SWITCHES:
         raise _refused(link.text, f"{name}={text} is neither on nor off", f"{name}=on, {name}=off")
     return _SWITCHES[text.lower()]
@@ -231,7 +232,7 @@ def _without_gtid(source: Group, target: Group) -> str:
     return ""
 
 
-def _refuse_mixed(link: Link, source: Group, target: Group, gtid_asked: bool) -> None:
+def _refuse_mixed(link: GroupLink, source: Group, target: Group, gtid_asked: bool) -> None:
     """Refuses what two families cannot replicate.
 
     Source: MariaDB's documentation, "Replication Compatibility Between MariaDB and MySQL". The
@@ -258,7 +259,9 @@ def _reads_mysql_8(node: Node) -> bool:
     return node.at_least(since) or (node.series in fixed and node.version == node.series)
 
 
-def _further(given: Mapping[str, str], link: Link, target: Group) -> tuple[tuple[str, str], ...]:
+def _further(
+    given: Mapping[str, str], link: GroupLink, target: Group
+) -> tuple[tuple[str, str], ...]:
     """The remaining options, as the target's own statement has them: name, quoted value."""
     node = target.databases[0]
     known = _OF_MARIADB if target.family == "mariadb" else _OF_MYSQL
@@ -292,7 +295,7 @@ def _quoted(name: str, value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def _named(links: Sequence[Link], plan: Plan) -> list[Link]:
+def _named(links: Sequence[GroupLink], plan: Plan) -> list[GroupLink]:
     """The links with a channel each: of several to one group each is named after its source."""
     several = {
         link.target_group
@@ -308,8 +311,8 @@ def _named(links: Sequence[Link], plan: Plan) -> list[Link]:
     return named
 
 
-def _refuse_twice(links: Iterable[Link], plan: Plan) -> None:
-    seen: dict[tuple[int, str], Link] = {}
+def _refuse_twice(links: Iterable[GroupLink], plan: Plan) -> None:
+    seen: dict[tuple[int, str], GroupLink] = {}
     for link in links:
         first = seen.setdefault((link.target_group, link.channel), link)
         if first is not link:
@@ -323,7 +326,7 @@ def _refuse_twice(links: Iterable[Link], plan: Plan) -> None:
                 raise _refused(link.text, f"{node.name} has one source at most", known)
 
 
-def _refuse_equal_ids(links: Iterable[Link], plan: Plan) -> None:
+def _refuse_equal_ids(links: Iterable[GroupLink], plan: Plan) -> None:
     """A server drops what it finds under its own server_id."""
     for link in links:
         for source in (plan.node(name) for name in link.sources):
@@ -360,7 +363,7 @@ def _with_links(node: Node, plan: Plan) -> Node:
 
 
 def _identity(group: Group) -> Variant | None:
-    """What tells the transactions of a group's servers from those of other groups; None: nothing
+    """What distinguishes the transactions of a group from those of others; None: nothing
     has to.
     """
     if group.topology == "gr" and group.index > 1:

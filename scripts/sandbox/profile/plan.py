@@ -12,7 +12,7 @@ from sandbox.profile.versions import at_least
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class GroupLink:
     """Replication from one group to another, as one piece of ``REPLICATE=`` asks for it."""
 
     number: int
@@ -66,7 +66,7 @@ class Node:
     """Settings in effect on this node, in the order of the profile."""
     assignments: tuple[tuple[str, str], ...] = ()
     """``SET=`` pairs that apply to this node."""
-    links: tuple[Link, ...] = ()
+    links: tuple[GroupLink, ...] = ()
     """Replication from other groups that may run on this node."""
 
     @property
@@ -288,7 +288,7 @@ class Plan:
     profile: str
     groups: tuple[Group, ...]
     nodes: tuple[Node, ...]
-    links: tuple[Link, ...] = ()
+    links: tuple[GroupLink, ...] = ()
     """Replication between its groups."""
 
     @property

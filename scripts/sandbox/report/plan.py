@@ -8,7 +8,7 @@ from sandbox.judge.verdict import blocks_for_one
 from sandbox.matrix.resolved import Estimate, ResolvedCell, ResolvedMatrix, cell_data
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
-from sandbox.profile.plan import Group, Link, Node, Plan
+from sandbox.profile.plan import Group, GroupLink, Node, Plan
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
 from sandbox.profile.versions import version_key
@@ -45,7 +45,7 @@ def role_hint(plan: Plan, node: Node) -> str:
     return "; ".join([role, *links])
 
 
-def _link_text(link: Link) -> str:
+def _link_text(link: GroupLink) -> str:
     """``replicates from galera1…galera3 by channel b, 30 s delayed, by file and position``."""
     text = f"replicates from {_joined([*link.sources])}"
     if link.channel:
@@ -120,7 +120,7 @@ def plan_data(plan: Plan, engine_asked: bool = True) -> dict[str, Any]:
     }
 
 
-def _link_data(link: Link) -> dict[str, Any]:
+def _link_data(link: GroupLink) -> dict[str, Any]:
     return {
         "link": link.text,
         "sources": list(link.sources),

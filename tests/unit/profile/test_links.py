@@ -8,7 +8,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.profile.compose import compose_document, inputs
 from sandbox.profile.images import Availability
 from sandbox.profile.names import LINKS, Identity
-from sandbox.profile.plan import Link, Plan, PlanRequest
+from sandbox.profile.plan import GroupLink, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
 from sandbox.profile.templates import PLACEHOLDER, node_context
@@ -24,7 +24,7 @@ def linked(profile: str, *links: str, assignments: tuple[str, ...] = ()) -> Plan
     return make_plan(request, load_library(), Availability(registry=lambda: True))
 
 
-def link(profile: str, text: str) -> Link:
+def link(profile: str, text: str) -> GroupLink:
     """The only link of a plan."""
     (made,) = linked(profile, text).links
     return made

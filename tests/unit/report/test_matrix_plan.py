@@ -110,7 +110,8 @@ def test_what_cannot_run_or_was_left_out_is_reported() -> None:
         and data["left_out"] == {"threads": ["64"]}
     )
     assert data["cells"]["rewriter-on.threads-16"]["change"] == {
-        "profile": "mysql", "add": ["rewriter"], "set": [], "options": {}, "threads": 16,
+        "profile": "mysql", "add": ["rewriter"], "set": [], "replicate": [],
+        "options": {}, "threads": 16,
     }  # fmt: skip
 
 
