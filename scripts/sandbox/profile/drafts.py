@@ -78,7 +78,7 @@ def read_terms(terms: list[Term], library: Library) -> tuple[list[Draft], list[T
     for term in terms:
         if term.name in library.settings:
             _add_setting(term, drafts)
-        elif term.name in names and term.name != "client":
+        elif term.name in names:
             _add_component(term, library, drafts, watchers)
         else:
             _refuse_unknown(term, library)
@@ -146,6 +146,10 @@ def _add_component(term: Term, library: Library, drafts: list[Draft], watchers: 
     if term.count and not plain.countable:
         what = f"'{term.text}': '{term.name}' takes no count"
         raise ProfileError(what, "a stack has one of it", instead(term.text, term.name))
+    if plain.spec.kind == "client" and term.version:
+        what = f"'{term.text}': the client takes no version"
+        known = "it is what this version of the sandbox runs its loads in"
+        raise ProfileError(what, known, instead(term.text, term.in_version(None)))
     if plain.spec.attaches is None:
         if plain.spec.kind == "external" and term.version:
             what = f"'{term.text}': 'external' takes no version"
@@ -155,7 +159,7 @@ def _add_component(term: Term, library: Library, drafts: list[Draft], watchers: 
         drafts.append(Draft(term, plain))
     elif plain.spec.attaches == "stack":
         if any(watcher.name == term.name for watcher in watchers):
-            known = "it watches the whole stack: once is enough"
+            known = "it is there for the whole stack: once is enough"
             raise ProfileError(f"'{term.name}' appears twice", known, without_last(term.text))
         watchers.append(term)
     else:

@@ -232,10 +232,9 @@ class Component(Declared):
     @property
     def countable(self) -> bool:
         """Whether its term may carry a count."""
-        return (
-            self.spec.kind in ("database", "replica", "arbitrator", "proxy", "manager")
-            and self.spec.attaches != "stack"
-        )
+        if self.spec.attaches == "stack":
+            return self.spec.kind == "client"
+        return self.spec.kind in ("database", "replica", "arbitrator", "proxy", "manager")
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -392,4 +391,4 @@ class Library:
     def words(self) -> list[str]:
         """Every word that can be a term, for did-you-mean."""
         words = {*self.components.names(), *self.components.aliases(), *self.settings, *self.named}
-        return sorted(words - {"client"})
+        return sorted(words)

@@ -27,6 +27,9 @@ from sandbox.profile.templates import render_text
 from sandbox.profile.variables import refuse_groupless
 from sandbox.profile.versions import at_least
 
+ONE_CLIENT = Term("client", None, None, "client")
+"""The client of a profile that says nothing of it."""
+
 
 def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
     """The plan of a profile.
@@ -63,8 +66,14 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
     builder = _Builder(library, available, dict(request.versions))
     groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
     servers = [node for group in groups for node in group.servers]
-    watching = [node for term in watchers for node in builder.stack_wide(term, servers)]
-    client = builder.stack_wide(Term("client", None, None, "client"), servers)
+    clients = [term for term in watchers if term.name == "client"]
+    watching = [
+        node
+        for term in watchers
+        if term not in clients
+        for node in builder.stack_wide(term, servers)
+    ]
+    client = builder.stack_wide(clients[0] if clients else ONE_CLIENT, servers)
     nodes = (
         [node for group in groups for node in (*group.servers, *group.proxies)]
         + builder.auxiliary
@@ -186,9 +195,9 @@ class _Builder:
         return group
 
     def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
-        """Nodes of a term that watches the whole stack, including its auxiliary nodes."""
+        """Nodes of a term that belongs to the whole stack, including its auxiliary nodes."""
         component = self.library.components.get(term.name)
-        nodes = self._nodes(term, component, 1, None, term.version)
+        nodes = self._nodes(term, component, term.count or 1, None, term.version)
         return nodes + self._auxiliary(component, None, nodes, servers)
 
     def _followed_version(self, component: Component, group: Group) -> str | None:

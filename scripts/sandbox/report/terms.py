@@ -12,7 +12,7 @@ _TITLES = {
     "settings": (
         "Settings of the group before them (no count, no version); of one node: galera2:threadpool"
     ),
-    "watching": "Terms that watch the whole stack",
+    "watching": "Terms of the whole stack",
     "named": "Named profiles",
 }
 _GRAMMAR = (
@@ -25,9 +25,8 @@ def terms_data(library: Library) -> dict[str, dict[str, str]]:
     groups: dict[str, dict[str, str]] = {kind: {} for kind in _TITLES}
     for name in library.components.names():
         spec = library.components.get(name).spec
-        if spec.kind != "client":
-            kind = {None: "databases", "group": "attached", "stack": "watching"}[spec.attaches]
-            groups[kind][name] = spec.help
+        kind = {None: "databases", "group": "attached", "stack": "watching"}[spec.attaches]
+        groups[kind][name] = spec.help
     groups["settings"] |= {name: setting.help for name, setting in library.settings.items()}
     groups["named"] |= {
         name: f"{named.help} ({named.profile})" for name, named in library.named.items()

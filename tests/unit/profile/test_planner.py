@@ -118,6 +118,12 @@ def test_an_external_group_has_no_node_of_its_own() -> None:
     assert planned.groups[0].external == "mysql://user@host:3306/db"
 
 
+def test_a_stack_has_as_many_clients_as_were_asked_for() -> None:
+    assert names(plan("mysql+client2")) == ["mysql1", "client1", "client2"]
+    assert names(plan("mysql+client")) == ["mysql1", "client1"]
+    assert plan("client2+mysql").client.name == "client1", "what sends the load"
+
+
 def test_memory_is_summed_over_all_containers() -> None:
     assert plan("mysql2").memory_mb == 2 * 400 + 100
 
@@ -132,8 +138,9 @@ def test_a_plan_says_what_cannot_be_had() -> None:
 REFUSED = {
     "mysqll": ("unknown term 'mysqll'", "did you mean 'mysql'?"),
     "mysql+nothing-like-it": ("unknown term 'nothing-like-it'", "known: "),
-    "client": ("unknown term 'client'", "known: "),
-    "mysql+client": ("unknown term 'client'", "known: "),
+    "client": ("the profile has no database", "'client' needs a database term"),
+    "mysql+client+client2": ("'client' appears twice", "once is enough"),
+    "mysql+client@1": ("'client@1': the client takes no version", ""),
     "replica": ("'replica' comes before any database", "it attaches to the group before it"),
     "fancy": ("'fancy' comes before any database", "it attaches to the group before it"),
     "watcher": ("the profile has no database", "'watcher' needs a database term"),
