@@ -1,18 +1,71 @@
 """PURE: what works on a machine where an image of a profile is unavailable."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.grammar import Term, parse
-from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image, series_versions
+from sandbox.profile.images import (
+    Availability,
+    Catalog,
+    CatalogImage,
+    ImageChoice,
+    VersionSeries,
+    built_alias,
+    choose_image,
+)
 from sandbox.profile.library import Component, Library
 from sandbox.profile.plan import Plan
 from sandbox.profile.planner import make_plan
-from sandbox.profile.versions import version_key
+from sandbox.profile.versions import belongs_to, packaged_version, version_key
 
 _TRIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVersions:
+    """The exact versions of one series, the newest first."""
+
+    here: tuple[str, ...]
+    published: tuple[str, ...]
+    buildable: tuple[str, ...]
+
+
+def series_versions(
+    catalog: Catalog, key: str, series: str, available: Availability
+) -> SeriesVersions:
+    """Versions of a series: on this machine, published as far as the catalog knows, buildable."""
+    image = catalog.image(key)
+    entry = image.series[series]
+    published = [entry.version, *entry.tags] if entry.published else []
+    buildable = list(entry.build.versions) if entry.build else []
+    if entry.build and not entry.published:
+        buildable = buildable or [entry.version]
+    here = _published_here(image, entry, available) | _built_here(key, entry, available)
+    here = {each for each in here if belongs_to(each, series) and each != series}
+    if not here and entry.build and built_alias(key, series, entry.build.suite) in available.local:
+        here = {entry.version}  # its packages have a numbering of their own
+    return SeriesVersions(_newest_first(here), _newest_first(published), _newest_first(buildable))
+
+
+def _published_here(image: CatalogImage, entry: VersionSeries, available: Availability) -> set[str]:
+    repositories = {entry.published, *image.repositories}
+    names = [reference.partition("@")[0].rpartition(":") for reference in available.local]
+    return {tag for repository, _, tag in names if repository in repositories}
+
+
+def _built_here(key: str, entry: VersionSeries, available: Availability) -> set[str]:
+    """Versions built here, by the names that a user types: the catalog's, else the program's."""
+    exact = entry.build.versions.items() if entry.build else []
+    names = {each.package: name for name, each in exact}
+    built = available.packages.items()
+    packages = [package for name, package in built if name.startswith(f"sandbox/{key}:")]
+    return {names.get(package, packaged_version(package)) for package in packages}
+
+
+def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(versions, key=version_key, reverse=True))
 
 
 def working_components(library: Library, available: Availability) -> list[str]:

@@ -7,7 +7,8 @@ import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.compose import compose_document, inputs
-from sandbox.profile.images import Availability, ImageChoice, Lock, choose_image, series_versions
+from sandbox.profile.alternatives import series_versions
+from sandbox.profile.images import Availability, ImageChoice, Lock, choose_image
 from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import PLACEHOLDER

@@ -16,7 +16,8 @@ from sandbox.failure.fault import FAULT_KINDS
 from sandbox.load.common.registry import WORKLOADS, find_workloads
 from sandbox.matrix.file import MATRICES, read_matrix
 from sandbox.measure.trial.scenario import FAULTS, read_profile, schedule_names
-from sandbox.profile.images import Availability, series_versions
+from sandbox.profile.alternatives import series_versions
+from sandbox.profile.images import Availability
 from sandbox.profile.reader import load_library, load_lock
 from sandbox.record.store import all_results
 from sandbox.report.text import WIDTH
