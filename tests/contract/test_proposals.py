@@ -175,7 +175,7 @@ def test_variables_that_are_refused_come_with_a_profile_that_plans() -> None:
     assert next_step(PlanRequest("mysql", external=stacks.EXTERNAL))
     assert next_step(PlanRequest("external"))
     assert next_step(PlanRequest("mysql+galera3", memory="1m"))
-    assert next_step(PlanRequest("external", external=stacks.EXTERNAL, image="some:image"))
+    assert next_step(PlanRequest("external", external=stacks.EXTERNAL, images=("some:image",)))
 
 
 @pytest.mark.parametrize(

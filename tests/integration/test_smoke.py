@@ -26,7 +26,7 @@ def test_an_image_of_ones_own_runs_in_the_place_of_the_databases() -> None:
     run(["docker", "tag", planned(PlanRequest("mysql@9.7")).databases[0].image, tag])
     try:
         with image_override(tag, "HEAD_IMAGE", docker) as identity:
-            plan = planned(PlanRequest("mysql@9.7", image=identity))
+            plan = planned(PlanRequest("mysql@9.7", images=(identity,)))
             server, client = up(plan, UpOptions(name), lambda _: None, docker).stack.nodes()
         assert (server.image_source, server.image_id) == ("given", identity)
         assert client.image_source != "given"

@@ -51,8 +51,8 @@ class Change(BaseModel):
     """File system and size of a disk of its own for each data directory, as DISK= takes them."""
     external: Text | None = None
     """Address of the server that the term ``external`` stands for, as EXTERNAL= takes it."""
-    image: Text | None = None
-    """A local image, or its ``sha256:…``, instead of the database's."""
+    image: Texts | None = None
+    """Own images, as IMAGE= takes them; of the lists that add up, the last for a word counts."""
     apart: str | None = None
     """Levels with another word here get a stack of their own, even if nothing else distinguishes
     them.
@@ -94,12 +94,14 @@ class Change(BaseModel):
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        added = {
+        added: dict[str, Any] = {
             "add": [*base.add, *self.add],
             "set": [*base.set, *self.set],
             "replicate": [*base.replicate, *self.replicate],
             "options": {**base.options, **self.options},
         }
+        if self.image:
+            added["image"] = [*(base.image or ()), *self.image]
         return base.model_copy(update={**given, **added, **self._breaks_over(base)})
 
     def _breaks_over(self, base: "Change") -> dict[str, Any]:
@@ -190,11 +192,15 @@ class Cell:
         if change.init:
             sha256 = hashlib.sha256(change.init.encode()).hexdigest()
             init = UserFile(f"{self.name}.sql", change.init, sha256)
-        limits = change.model_dump(
-            include={"cpus", "memory", "cpuset", "disk", "external", "image"}
+        limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "external"})
+        return PlanRequest(
+            change.expression,
+            self.assignments,
+            init=init,
+            images=tuple(change.image or ()),
+            links=tuple(change.replicate),
+            **limits,
         )
-        links = tuple(change.replicate)
-        return PlanRequest(change.expression, self.assignments, init=init, links=links, **limits)
 
     @property
     def assignments(self) -> tuple[str, ...]:

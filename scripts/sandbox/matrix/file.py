@@ -18,6 +18,7 @@ from sandbox.matrix.cell import Change
 from sandbox.matrix.definition import Expected, Matrix
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.drafts import refuse_misplaced
+from sandbox.profile.given import given_images
 from sandbox.profile.grammar import Term, parse, split_assignments
 from sandbox.profile.library import Library
 from sandbox.profile.reader import load_library
@@ -199,6 +200,7 @@ def _check_words(matrix: Matrix, path: Path) -> None:
             ("profile", profile, _refuse_unknown_terms),
             ("add", change.add, _refuse_unknown_terms),
             ("set", change.set, _refuse_unknown_assignments),
+            ("image", change.image or [], _refuse_no_image),
         ):
             try:
                 for text in texts:
@@ -268,6 +270,11 @@ def _refuse_unknown_assignments(text: str, library: Library) -> None:
         if term and component not in library.components.names():
             known = did_you_mean(component, library.components.names())
             raise SandboxError(f"SET: '{term}:{name}' names no component", known, NEXT_STEP)
+
+
+def _refuse_no_image(text: str, _: Library) -> None:
+    """Raises SandboxError (exit 2) for a text that names no image."""
+    given_images((text,))
 
 
 def _refuse_unknown_version(term: Term, library: Library) -> None:

@@ -17,14 +17,10 @@ from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, part_of
 from sandbox.matrix.selection import Selection, select
 from sandbox.measure.run import LARGEST_SEED
-from sandbox.profile.compose import compose_document
-from sandbox.profile.names import Identity
-from sandbox.profile.plan import Plan
-from sandbox.profile.templates import PLACEHOLDER
 from sandbox.record.record import Record, Status
 from sandbox.record.store import ResultFolder
 from sandbox.stack.engine import Docker
-from sandbox.stack.images import image_override, volumes_of
+from sandbox.stack.images import image_override
 from sandbox.stack.supply import refuse_unavailable
 
 BASE = "base"
@@ -68,7 +64,7 @@ def smoke_selection(base: Change, head: Change, load: Change) -> Selection:
 def asked(side: Change) -> str:
     """A side in the user's words."""
     given = {
-        "IMAGE": side.image,
+        "IMAGE": " ".join(side.image or ()),
         "SET": " ".join(side.set),
         "CPUS": side.cpus,
         "MEMORY": side.memory,
@@ -110,9 +106,10 @@ def _with_images(sides: Mapping[str, Change]) -> Iterator[dict[str, Change]]:
     with ExitStack() as here:
         for name, side in sides.items():
             if side.image:
-                override = image_override(side.image, f"{name.upper()}_IMAGE", docker)
+                (word,) = side.image
+                override = image_override(word, f"{name.upper()}_IMAGE", docker)
                 image = here.enter_context(override)
-                given[name] = side.model_copy(update={"image": image})
+                given[name] = side.model_copy(update={"image": [image]})
         yield given
 
 
@@ -120,31 +117,8 @@ def _refuse_unable(resolved: ResolvedMatrix) -> None:
     """Refuses what cannot work before anything starts."""
     docker = Docker()
     for stack in resolved.stacks.values():
-        if stack.plan is None:
-            continue
-        refuse_unavailable(stack.plan, docker)
-        if stack.plan.request.image:
-            _refuse_volumes(stack.plan, volumes_of(stack.plan.request.image, docker))
-
-
-def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
-    """A volume that the component does not mount would carry no label, and escape `make down`."""
-    server = plan.databases[0]
-    document = compose_document(plan, PLACEHOLDER, Identity("smoke", ""))
-    service = document["services"][server.name]
-    known = {
-        str(volume).partition(":")[2].partition(":")[0] for volume in service.get("volumes", [])
-    }
-    known |= {str(path).partition(":")[0] for path in service.get("tmpfs", [])}
-    stray = sorted(declared - known)
-    if stray:
-        image = plan.request.image
-        raise SandboxError(
-            f"{image} declares a volume that {server.component.name} does not mount",
-            f"{', '.join(stray)}; mounted: {', '.join(sorted(known)) or 'none'}",
-            f"try: docker image inspect {image}   (then rebuild it without that VOLUME)",
-            ExitCode.ENVIRONMENT,
-        )
+        if stack.plan is not None:
+            refuse_unavailable(stack.plan, docker)
 
 
 def _look(resolved: ResolvedMatrix, run: Run) -> ResultFolder:

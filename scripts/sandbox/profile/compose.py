@@ -40,6 +40,8 @@ def plan_hash(plan: Plan) -> str:
     """
     body = json.dumps(_document(plan, PLACEHOLDER, {}), sort_keys=True)
     extra = plan.request.init.sha256 if plan.request.init else ""
+    # A tag of the user's own may be another image tomorrow.
+    extra += "".join(node.choice.identity or "" for node in plan.nodes)
     return hashlib.sha256((body + extra).encode()).hexdigest()[:12]
 
 
@@ -71,7 +73,8 @@ def inputs(plan: Plan) -> dict[str, Any]:
         "cpus": request.cpus,
         "memory": request.memory,
     }
-    optional = {"cpuset": request.cpuset, "disk": request.disk, "image": request.image}
+    images = " ".join(request.images)
+    optional = {"cpuset": request.cpuset, "disk": request.disk, "image": images}
     given |= {name: value for name, value in optional.items() if value}
     if request.links:
         given["replicate"] = list(request.links)

@@ -30,7 +30,7 @@ def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
     """
     if not _replaceable(plan):
         return {}
-    found = {node.name: _base_request(plan, node, library) for node in plan.databases}
+    found = {node.name: _base_request(node, library) for node in plan.databases}
     if not all(found.values()):
         return {}
     return {name: request for name, request in found.items() if request}
@@ -65,16 +65,28 @@ def data_request(plan: Plan) -> PlanRequest | None:
         if term.name in servers or term.name in shaping:
             terms.append(term.text)
     pairs = {f"{node.name}:{pair}" for node in plan.databases for pair in _shaping_pairs(node)}
-    return PlanRequest("+".join(terms), assignments=tuple(sorted(pairs)), image=plan.request.image)
+    images = [f"{node.name}={node.image}" for node in plan.databases if _is_own(node)]
+    return PlanRequest(
+        "+".join(terms), assignments=tuple(sorted(pairs)), images=tuple(sorted(images))
+    )
 
 
-def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | None:
+def _base_request(node: Node, library: Library) -> PlanRequest | None:
     component = node.component.spec.base_directory
     if component is None or component not in library.components.names():
         return None
-    terms = [f"{component}@{node.choice.exact or node.series}", *_settings(node)]
-    image = plan.request.image if node.choice.origin == "given" else None
-    return PlanRequest("+".join(terms), assignments=tuple(_shaping_pairs(node)), image=image)
+    term = f"{component}@{node.choice.exact or node.series}"
+    images: tuple[str, ...] = ()
+    if _is_own(node):  # its version may be none of the catalog's
+        term = component
+        images = (f"{component}={node.image}",)
+    profile = "+".join([term, *_settings(node)])
+    return PlanRequest(profile, assignments=tuple(_shaping_pairs(node)), images=images)
+
+
+def _is_own(node: Node) -> bool:
+    """Whether it has an image of the user's own."""
+    return node.choice.origin == "given"
 
 
 def _shaping_pairs(node: Node) -> list[str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.words import ImageOrigin
+from sandbox.profile.given import ImageAnswer
 from sandbox.profile.versions import (
     at_least,
     belongs_to,
@@ -75,6 +76,16 @@ class Capability(Declared):
     since: Text
 
 
+class Reports(Declared):
+    """How an image says what is in it: the version command of its program.
+
+    ``names``: the words of the answer that no other product gives; None: it names none.
+    """
+
+    command: tuple[str, ...]
+    names: str | None = None
+
+
 class CatalogImage(Declared):
     """All series of one image key."""
 
@@ -88,6 +99,8 @@ class CatalogImage(Declared):
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
+    reports: Reports | None = None
+    """None: its program is not asked for its version."""
 
     def resolve(self, key: str, asked: str | None) -> tuple[str, str | None]:
         """(series, exact version) of an alias, a series (no exact version) or an exact tag.
@@ -177,6 +190,8 @@ class ImageChoice:
     """The exact version or tag asked for; None where a series was."""
     package: str | None = None
     """The package version to build; None: the newest that the suite has."""
+    identity: str | None = None
+    """``sha256:…`` of an image of the user's own, where the engine was asked for it."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +203,10 @@ class Availability:
     lock: Lock = field(default_factory=Lock)
     packages: Mapping[str, str] = field(default_factory=dict)
     """Local reference of an image built here → the package version in it."""
+    ask: Callable[[str], ImageAnswer | None] | None = None
+    """Asks an image on the engine what is in it; it answers None for one that is not there. None:
+    there is no engine to ask.
+    """
 
 
 def built_alias(key: str, series: str, suite: str) -> str:

@@ -257,9 +257,9 @@ class PlanRequest:
     """
     versions: tuple[tuple[str, str], ...] = ()
     """(node, version) of those that were upgraded since: another one than their term's."""
-    image: str | None = None
-    """Image override for the first server: local reference or ``sha256:…``; it honours the same
-    contract.
+    images: tuple[str, ...] = ()
+    """The user's own images, as IMAGE= takes them (profile/given.py); each honours the contract of
+    the image that it replaces.
     """
     own_files: tuple[OwnFile, ...] = ()
     """Configuration files of single nodes and terms."""

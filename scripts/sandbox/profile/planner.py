@@ -1,18 +1,19 @@
 """Terms → Plan: which nodes, of which images, in which groups."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile import apply
 from sandbox.profile.drafts import Draft, expanded_terms, read_terms
 from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
-from sandbox.profile.images import Availability, ImageChoice, ImageSource, choose_image
+from sandbox.profile.images import Availability, ImageChoice, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.limits import check_limits, read_limit, refuse_unknown_places
 from sandbox.profile.links import with_links
 from sandbox.profile.own_files import refuse_misplaced_files, taken_in
+from sandbox.profile.own_images import OwnImages
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
 from sandbox.profile.refusal import (
     ProfileError,
@@ -63,7 +64,7 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
         what = "EXTERNAL= is given, but the profile has no term 'external'"
         known = "EXTERNAL is the address of the server that the term 'external' stands for"
         raise ProfileError(what, known, only("external"), external=request.external)
-    builder = _Builder(library, available, dict(request.versions))
+    builder = _Builder(library, available, request)
     groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
     servers = [node for group in groups for node in group.servers]
     clients = [term for term in watchers if term.name == "client"]
@@ -82,9 +83,9 @@ def _planned(request: PlanRequest, library: Library, available: Availability) ->
     )
     profile = "+".join(term.text for term in terms)
     made = Plan(request, profile, groups, tuple(nodes))
+    builder.own_images.refuse_unused(profile, nodes)
     refuse_unknown_places(made)
-    made = _with_memory(made)
-    made = apply.assignments(_with_image_override(made, available) if request.image else made)
+    made = apply.assignments(_with_memory(made))
     refuse_misplaced_files(made)
     refuse_groupless(made)
     return with_links(apply.map_nodes(made, lambda node: taken_in(made, node)))
@@ -114,36 +115,14 @@ def _with_memory(plan: Plan) -> Plan:
     )
 
 
-def _with_image_override(plan: Plan, available: Availability) -> Plan:
-    """The plan with the image override on every server that has the first server's image: never
-    pulled, never built.
-
-    An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
-    """
-    if not plan.databases:
-        known = f"the profile {plan.profile} starts no database server"
-        raise ProfileError(f"IMAGE={plan.request.image} replaces nothing", known, only("mysql@9.7"))
-    replaced = plan.databases[0].choice
-    reference = plan.request.image or ""
-    here = reference.startswith("sha256:") or reference in available.local
-    source: ImageSource = "local" if here else "unavailable"
-    given = replace(replaced, reference=reference, source=source, origin="given", exact=None)
-    same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
-    return apply.map_nodes(
-        plan, lambda node: replace(node, choice=given) if node.name in same else node
-    )
-
-
 class _Builder:
     """Numbers nodes and gives each its image; numbers run through the whole stack."""
 
-    def __init__(
-        self, library: Library, available: Availability, versions: Mapping[str, str]
-    ) -> None:
-        """``versions``: of nodes that have another one than their term's."""
+    def __init__(self, library: Library, available: Availability, request: PlanRequest) -> None:
         self.library = library
         self.available = available
-        self.versions = versions
+        self.versions = dict(request.versions)
+        self.own_images = OwnImages(request.images, library.catalog, available)
         self.counts: Counter[str] = Counter()
         self.server_ids = 0
         self.auxiliary: list[Node] = []
@@ -180,7 +159,8 @@ class _Builder:
         for term, component in draft.members:
             version = term.version or self._followed_version(component, group)
             nodes = self._nodes(term, component, term.count or component.spec.count, index, version)
-            group = _with_attached(group, component, tuple(nodes))
+            followers = self.own_images.following(nodes, term, group)
+            group = _with_attached(group, component, followers)
         for term, component in draft.members:
             _check_company(term, component, draft)
             _check_servers(term, component, group)
@@ -223,16 +203,15 @@ class _Builder:
         nodes = []
         for _ in range(count):
             node = self._node(component, component.name, spec, term.text, group, choice)
-            node = self._upgraded(term, node)
+            node = self._upgraded(self.own_images.on(node, term))
+            _check_version(term, component, node.choice)
             self.server_ids += node.is_server
             number = self.server_ids if node.is_server else None
             nodes.append(replace(node, server_id=number, server_component=based_on, role=spec.role))
         return nodes
 
     def _choice(self, term: Term, component: Component, version: str | None) -> ImageChoice:
-        """The image of a term. Raises ProfileError for a version that it has not, or that does not
-        work.
-        """
+        """The image of a term. Raises ProfileError for a version that it has not."""
         key = component.spec.image or term.name
         try:
             choice = choose_image(self.library.catalog, key, version, self.available)
@@ -242,16 +221,14 @@ class _Builder:
             default = self.library.catalog.image(key).default
             change = instead(term.text, term.in_version(default))
             raise ProfileError(problem.what, problem.known, change) from problem
-        _check_version(term, component, choice)
         return choice
 
-    def _upgraded(self, term: Term, node: Node) -> Node:
+    def _upgraded(self, node: Node) -> Node:
         """The node in the version that it has by now."""
         version = self.versions.get(node.name)
         if version is None:
             return node
         choice = choose_image(self.library.catalog, node.choice.key, version, self.available)
-        _check_version(term, node.component, choice)
         return replace(node, choice=choice, user=node.component.spec.user or choice.user)
 
     def _auxiliary(
@@ -278,6 +255,7 @@ class _Builder:
                 watched_names = [None] * len(beside)
             for watched in watched_names:
                 node = self._node(component, service, spec, component.name, index, choice)
+                node = self.own_images.on(node)
                 options = {**component.spec.options, **spec.options}
                 nodes.append(replace(node, watches=watched, base_options=options))
         return nodes

@@ -312,7 +312,7 @@ class Inputs(Part):
     disk: str | None = None
     """File system and size of each data directory's own disk; null: the engine's."""
     image: str | None = None
-    """The image override: what replaced the database image of the profile."""
+    """The user's own images, as IMAGE= takes them."""
     replicate: list[str] = Field(default_factory=list)
     """Replication between groups."""
     cnf_name: str | None = None

@@ -116,6 +116,7 @@ def plan_data(plan: Plan, engine_asked: bool = True) -> dict[str, Any]:
         "cpus": plan.request.cpus,
         "memory": plan.request.memory,
         "disk": plan.request.disk,
+        "images": list(plan.request.images),
         "replicate": [_link_data(link) for link in plan.links],
     }
 
@@ -153,11 +154,15 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
     }
 
 
+def _source(node: Node) -> str:
+    """Where the image of a node comes from."""
+    text = _SOURCES[node.choice.source]
+    return f"{text} (IMAGE)" if node.choice.origin == "given" else text
+
+
 def plan_document(plan: Plan, engine_asked: bool = True) -> Document:
     """What is known about a stack before it starts. ``engine_asked``: whether an engine was."""
-    images = [
-        [node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes
-    ]
+    images = [[node.name, node.version, node.image, _source(node)] for node in plan.nodes]
     roles = [[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes]
     size = f"about {plan.memory_mb} MiB in {len(plan.nodes)} containers"
     parts: list[Part] = [
@@ -345,6 +350,8 @@ def _given(cell: ResolvedCell) -> list[str]:
         "DISK": change.disk,
     }
     given = list(cell.assignments)
+    if change.image:
+        given.append(f"IMAGE={' '.join(change.image)}")
     given += [f"{name}={value}" for name, value in limits.items() if value]
     if change.init:
         given.append("INIT")

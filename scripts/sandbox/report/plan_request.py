@@ -24,6 +24,8 @@ def requested_facts(request: PlanRequest) -> Iterator[Fact]:
             "INIT",
             f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer",
         )
+    if request.images:
+        yield Fact("IMAGE", " ".join(request.images))
 
 
 def limit_facts(plan: Plan) -> Iterator[Fact]:

@@ -3,6 +3,7 @@ their servers know.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.data_directory import base_plans, base_requests
@@ -18,6 +19,7 @@ from sandbox.stack.images import engine_availability, image_id
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import cache_folder
 from sandbox.stack.naming import identity
+from sandbox.stack.own_images import asker, refuse_stray_volumes
 
 _PATIENCE_S = 30.0
 """Time that a server may take to list its variables."""
@@ -35,14 +37,21 @@ def planned(
     known = library or load_library()
     engine = docker or Docker()
     try:
-        available = engine_availability(load_lock(), engine, known.catalog)
+        available = _available(engine, known)
     except SandboxError:
         # A typing error is reported first.
         make_plan(request, known, Availability(lock=load_lock()))
         raise
     made = make_plan(request, known, available)
+    refuse_stray_volumes(made, engine)
     refuse_unknown_variables(made, engine)
     return made
+
+
+def _available(docker: Docker, library: Library) -> Availability:
+    """The engine's images; the user's own are asked what is in them."""
+    available = engine_availability(load_lock(), docker, library.catalog)
+    return replace(available, ask=asker(docker, library.catalog))
 
 
 def refuse_unknown_variables(plan: Plan, docker: Docker) -> None:
@@ -96,9 +105,7 @@ def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapp
     has one.
     """
     known = library or load_library()
-    return base_plans(
-        base_requests(plan, known), known, engine_availability(load_lock(), catalog=known.catalog)
-    )
+    return base_plans(base_requests(plan, known), known, _available(Docker(), known))
 
 
 def offline_plan(request: PlanRequest, registry: bool = False) -> Plan:

@@ -24,6 +24,7 @@ from sandbox.profile.reader import load_library, load_lock
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
+from sandbox.stack.own_images import refusal_of_absent
 from sandbox.stack.planning import planned, refuse_unknown_variables
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
 
@@ -37,7 +38,8 @@ _LAYER = re.compile(r"([0-9a-f]{12}): (Pulling fs layer|Pull complete|Already ex
 def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     """Puts every image of the plan on the engine, a locked one with its digest.
 
-    Returns the plan with the images as they are then: only a build shows which version is in it.
+    Returns the plan with the images as they are then: only a build, or a pulled image of the user's
+    own, shows which version is in it.
     Raises SandboxError before anything starts: exit 4 where one is unavailable, naming what works
     here instead; exit 2 for a variable of SET= or CNF= that a server does not know, whose image was
     not here to be asked before.
@@ -45,10 +47,14 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     refuse_unavailable(plan, docker)
     choices = [node.choice for node in plan.nodes]
     supply(choices, on_event, docker)
-    if any(choice.source == "build" for choice in choices):
+    if any(_is_known_when_here(choice) for choice in choices):
         return planned(plan.request, docker=docker)
     refuse_unknown_variables(plan, docker)
     return plan
+
+
+def _is_known_when_here(choice: ImageChoice) -> bool:
+    return choice.source == "build" or (choice.origin == "given" and choice.source == "pull")
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
@@ -64,6 +70,8 @@ def refusal_of_unavailable(plan: Plan, docker: Docker) -> MachineError | None:
     choices = {node.choice.reference: node.choice for node in plan.unavailable()}
     if not choices:
         return None
+    if refusal := refusal_of_absent(plan.unavailable()):
+        return refusal
     library = load_library()
     available = engine_availability(load_lock(), docker)
     instead = nearest_working_profile(plan, library, available)
@@ -90,7 +98,9 @@ def needs_supply(plan: Plan) -> bool:
 
 
 def _is_wanted(choice: ImageChoice) -> bool:
-    return choice.origin != "given" and (choice.source != "local" or "@" in choice.reference)
+    if choice.origin == "given":
+        return choice.source == "pull"
+    return choice.source != "local" or "@" in choice.reference
 
 
 def supply(choices: Sequence[ImageChoice], on_event: OnEvent, docker: Docker) -> None:
@@ -138,7 +148,7 @@ class Acquisition:
         show = _ImageProgress(choice.reference, self._on_event)
         lock = "make-" + re.sub(r"[^A-Za-z0-9.-]", "-", choice.reference)
         with locked(lock, lambda: show("waiting", "another command is getting it")):
-            if choice.origin == "published":
+            if choice.origin != "built":
                 self._pull(choice, show)
             else:
                 self._build(choice, show)
@@ -152,7 +162,8 @@ class Acquisition:
         if code:
             show("failed", tail[-1] if tail else "")
             raise self._not_pulled(choice, tail)
-        if "@" in choice.reference:  # a pull by digest leaves no tag, which the planner looks for
+        # A pull by digest leaves no tag, which the planner looks for.
+        if choice.origin == "published" and "@" in choice.reference:
             self._docker.ask("tag", choice.reference, choice.reference.partition("@")[0])
 
     def _not_pulled(self, choice: ImageChoice, tail: Sequence[str]) -> MachineError:
@@ -160,7 +171,7 @@ class Acquisition:
         reason = "the engine gives no reason"
         if tail:
             reason = tail[-1].removeprefix("Error response from daemon: ")
-        if choice.exact is None:
+        if choice.exact is None or choice.origin == "given":
             return MachineError(what, reason, f"try: docker pull {choice.reference}")
         available = engine_availability(load_lock(), self._docker)
         there = versions_text(choice, load_library().catalog, available)

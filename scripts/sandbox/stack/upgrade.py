@@ -54,8 +54,8 @@ def _found(stack: StackNodes, node: str) -> Container:
 
 def _request(stack: StackNodes, old: Container, version: str) -> PlanRequest:
     """The stack as it is, with this one change."""
-    versions = {each.node: _asked(each) for each in stack.members if each.is_server}
-    changed = versions | {old.node: version}
+    others = [each for each in stack.members if each.is_server and not _is_own(each)]
+    changed = {each.node: _asked(each) for each in others} | {old.node: version}
     return replace(request_of(stack, old), versions=tuple(changed.items()))
 
 
@@ -76,7 +76,13 @@ def request_of(stack: StackNodes, server: Container) -> PlanRequest:
         disk=given.disk,
         own_files=tuple(_own_files(stack, server)),
         links=tuple(given.replicate),
+        images=(given.image,) if given.image else (),
     )
+
+
+def _is_own(server: Container) -> bool:
+    """Whether it runs an image of the user's own, whose version may be none of the catalog's."""
+    return bool(server.about["origin"] == "given")
 
 
 def _asked(server: Container) -> str:

@@ -391,6 +391,6 @@ def test_a_matrix_file_may_ask_for_an_image_and_is_adjusted_as_before() -> None:
         "factors": {"image": ["mine:1", "mine:2"]}, "baseline": {"image": "mine:1"},
     }  # fmt: skip
     matrix = Matrix.model_validate(data)
-    assert [cell.change.image for cell in matrix.all_cells()] == ["mine:1", "mine:2"]
+    assert [cell.change.image for cell in matrix.all_cells()] == [["mine:1"], ["mine:2"]]
     assert len({cell.stack_key for cell in matrix.all_cells()}) == 2
     assert matrix.adjustment == "Benjamini-Hochberg"

@@ -31,7 +31,7 @@ def test_a_against_a_has_a_server_for_each_variant() -> None:
 def test_each_side_has_what_it_was_given() -> None:
     head = Change(
         profile="mysql@8.4",
-        image="sha256:1",
+        image=["sha256:1"],
         set=["max_connections=9", "x=1"],
         cpus="0.5",
         memory="1g",
@@ -48,7 +48,7 @@ def test_each_side_has_what_it_was_given() -> None:
     )
     assert (changed.profile, changed.image, changed.cpus, changed.memory) == (
         "mysql@8.4",
-        "sha256:1",
+        ["sha256:1"],
         "0.5",
         "1g",
     )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.profile.compose import compose_document, inputs
 from sandbox.profile.alternatives import series_versions
+from sandbox.profile.compose import compose_document, inputs
 from sandbox.profile.images import Availability, ImageChoice, Lock, choose_image
 from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan
@@ -193,7 +193,7 @@ def images_of(planned: Plan) -> dict[str, tuple[str, str, str]]:
 
 
 def test_an_image_of_the_users_own_takes_the_place_of_the_databases() -> None:
-    planned = plan("mysql@8.4+replica2+balancer", image="sha256:1")
+    planned = plan("mysql@8.4+replica2+balancer", images=("sha256:1",))
     found = images_of(planned)
     assert {found[name] for name in ("mysql1", "replica1", "replica2")} == {
         ("sha256:1", "local", "given")
@@ -204,18 +204,24 @@ def test_an_image_of_the_users_own_takes_the_place_of_the_databases() -> None:
 
 
 def test_a_server_of_another_version_keeps_its_own() -> None:
-    found = images_of(plan("mysql@8.4+replica@9.7", image="sha256:1"))
+    found = images_of(plan("mysql@8.4+replica@9.7", images=("sha256:1",)))
     assert found["mysql1"][2] == "given" and found["replica1"][2] != "given"
 
 
-def test_a_tag_that_is_not_here_cannot_be_had_and_is_never_pulled() -> None:
-    assert [node.name for node in plan("mysql", image="mine:1").unavailable()] == ["mysql1"]
+def test_a_tag_that_is_not_here_is_pulled_where_a_registry_answers() -> None:
+    lonely = plan("mysql", Availability(), images=("mine:1",))
+    assert "mysql1" in [node.name for node in lonely.unavailable()]
+    assert images_of(plan("mysql", images=("mine:1",)))["mysql1"] == ("mine:1", "pull", "given")
     here = Availability(frozenset({"mine:1"}), lambda: True)
-    assert images_of(plan("mysql", here, image="mine:1"))["mysql1"] == ("mine:1", "local", "given")
+    assert images_of(plan("mysql", here, images=("mine:1",)))["mysql1"] == (
+        "mine:1",
+        "local",
+        "given",
+    )
 
 
 def test_an_image_is_named_in_the_label_and_is_part_of_the_plan() -> None:
-    planned = plan("mysql", image="sha256:1")
+    planned = plan("mysql", images=("sha256:1",))
     assert inputs(planned)["image"] == "sha256:1" and "image" not in inputs(plan("mysql"))
     document = compose_document(planned, PLACEHOLDER, Identity("p", "/here"))
     assert document["services"]["mysql1"]["image"] == "sha256:1"
@@ -226,7 +232,7 @@ def test_an_image_is_named_in_the_label_and_is_part_of_the_plan() -> None:
 
 def test_an_image_needs_a_server_that_it_can_replace() -> None:
     with pytest.raises(SandboxError, match="IMAGE=mine:1 replaces nothing"):
-        plan("external", external="mysql://user@host:3306/db", image="mine:1")
+        plan("external", external="mysql://user@host:3306/db", images=("mine:1",))
 
 
 MYSQL = CATALOG.images["mysql"]

@@ -71,14 +71,14 @@ def command(
     load = Change(workload=workload, threads=threads, rows=rows, tables=TABLES)
     of_base = Change(
         profile=own_profile("BASE", base, base_profile),
-        image=base_image,
+        image=[base_image] if base_image else None,
         set=base_set or [],
         cpus=base_cpus,
         memory=base_memory,
     )
     of_head = Change(
         profile=own_profile("HEAD", head, head_profile),
-        image=head_image,
+        image=[head_image] if head_image else None,
         set=head_set or [],
         cpus=head_cpus,
         memory=head_memory,

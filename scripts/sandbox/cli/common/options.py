@@ -60,6 +60,10 @@ Replicate = Annotated[
     list[str] | None,
     typer.Option(help="Replication between groups: 'mysql1>galera1:channel=b,delay=30s'."),
 ]
+Image = Annotated[
+    list[str] | None,
+    typer.Option("--image", help='Own images: "mariadb=my/build:1 proxysql1=…".'),
+]
 External = Annotated[
     str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")
 ]

@@ -50,6 +50,7 @@ def plan_request(
     external: options.External = None,
     disk: options.Disk = None,
     replicate: options.Replicate = None,
+    image: options.Image = None,
 ) -> PlanRequest:
     """The plan request of a profile and its options; the planner checks what they say.
 
@@ -68,6 +69,7 @@ def plan_request(
         disk=disk,
         own_files=own_files,
         links=tuple(replicate or ()),
+        images=tuple(image or ()),
     )
 
 
