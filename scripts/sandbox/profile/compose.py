@@ -74,7 +74,9 @@ def inputs(plan: Plan) -> dict[str, Any]:
         "memory": request.memory,
     }
     images = " ".join(request.images)
+    binaries = " ".join(f"{each.word}={each.path}" for each in request.binaries)
     optional = {"cpuset": request.cpuset, "disk": request.disk, "image": images}
+    optional |= {"binary": binaries}
     given |= {name: value for name, value in optional.items() if value}
     if request.links:
         given["replicate"] = list(request.links)

@@ -1,4 +1,4 @@
-"""The user's own images: what `IMAGE=` says, and what an image says of itself."""
+"""The user's own images and binaries: what `IMAGE=` says, and what an image says of itself."""
 
 import re
 import shlex
@@ -29,6 +29,27 @@ class ImageAnswer:
         """The version in the line of a version command, as a table shows it; None without one."""
         found = _VERSION.search(self.said.get(" ".join(command), ""))
         return short_version(found[0]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A server that the user built: the word of its nodes, where it is, its program, and what is in
+    it.
+    """
+
+    word: str
+    path: str
+    program: str
+    """``mysqld`` or ``mariadbd``."""
+    machine: str
+    """Its processor, in the engine's words: ``amd64``."""
+    sha256: str
+    """Of its files, and of all that makes an image of them here."""
+
+    @property
+    def mark(self) -> str:
+        """The end of the tag of its image."""
+        return f"binary-{self.sha256[:12]}"
 
 
 def given_images(texts: tuple[str, ...]) -> dict[str | None, str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.words import ImageOrigin
-from sandbox.profile.given import ImageAnswer
+from sandbox.profile.given import Binary, ImageAnswer
 from sandbox.profile.versions import (
     at_least,
     belongs_to,
@@ -192,6 +192,8 @@ class ImageChoice:
     """The package version to build; None: the newest that the suite has."""
     identity: str | None = None
     """``sha256:…`` of an image of the user's own, where the engine was asked for it."""
+    binary: Binary | None = None
+    """The server that the user built which is, or is to be, in it."""
 
 
 @dataclass(frozen=True)

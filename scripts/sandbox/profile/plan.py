@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from sandbox.profile.given import Binary
 from sandbox.profile.images import ImageChoice
 from sandbox.profile.library import Component, Kind, Question, Variant, deep_merge
 from sandbox.profile.names import MEMBERS, bare
@@ -257,6 +258,8 @@ class PlanRequest:
     """
     versions: tuple[tuple[str, str], ...] = ()
     """(node, version) of those that were upgraded since: another one than their term's."""
+    binaries: tuple[Binary, ...] = ()
+    """Servers that the user built, each made into an image."""
     images: tuple[str, ...] = ()
     """The user's own images, as IMAGE= takes them (profile/given.py); each honours the contract of
     the image that it replaces.

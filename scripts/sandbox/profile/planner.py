@@ -122,7 +122,7 @@ class _Builder:
         self.library = library
         self.available = available
         self.versions = dict(request.versions)
-        self.own_images = OwnImages(request.images, library.catalog, available)
+        self.own_images = OwnImages(request, library.catalog, available)
         self.counts: Counter[str] = Counter()
         self.server_ids = 0
         self.auxiliary: list[Node] = []

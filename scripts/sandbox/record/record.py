@@ -313,6 +313,10 @@ class Inputs(Part):
     """File system and size of each data directory's own disk; null: the engine's."""
     image: str | None = None
     """The user's own images, as IMAGE= takes them."""
+    binary: str | None = None
+    """The servers that the user built, as BINARY= takes them; the tag of a node's image says what
+    was in them.
+    """
     replicate: list[str] = Field(default_factory=list)
     """Replication between groups."""
     cnf_name: str | None = None

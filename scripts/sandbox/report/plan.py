@@ -157,7 +157,9 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
 def _source(node: Node) -> str:
     """Where the image of a node comes from."""
     text = _SOURCES[node.choice.source]
-    return f"{text} (IMAGE)" if node.choice.origin == "given" else text
+    if node.choice.origin != "given":
+        return text
+    return f"{text} ({'BINARY' if node.choice.binary else 'IMAGE'})"
 
 
 def plan_document(plan: Plan, engine_asked: bool = True) -> Document:

@@ -26,6 +26,9 @@ def requested_facts(request: PlanRequest) -> Iterator[Fact]:
         )
     if request.images:
         yield Fact("IMAGE", " ".join(request.images))
+    for each in request.binaries:
+        path = f"{each.path} (sha256 {each.sha256[:12]}, with the recipe of its image)"
+        yield Fact("BINARY", f"{each.word}={path}")
 
 
 def limit_facts(plan: Plan) -> Iterator[Fact]:

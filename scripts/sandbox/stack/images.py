@@ -101,6 +101,8 @@ def _read_built(text: str) -> dict[str, _Built]:
 def _folder(name: str, folders: Mapping[str, str]) -> str | None:
     """The folder of images/ that an image's name says it was built from."""
     space, _, rest = name.partition("/")
+    if "binary-" in rest:  # of the user's own server: its tag says what is in it
+        return None
     return folders.get(rest.partition(":")[0]) if space == "sandbox" else None
 
 

@@ -14,6 +14,7 @@ from sandbox.profile.plan import Node, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library, load_lock
 from sandbox.profile.variables import Names, names_in, refuse_mistyped
+from sandbox.stack.binaries import refuse_other_processor
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability, image_id
 from sandbox.stack.inventory import helper_options
@@ -43,6 +44,7 @@ def planned(
         make_plan(request, known, Availability(lock=load_lock()))
         raise
     made = make_plan(request, known, available)
+    refuse_other_processor(request.binaries, engine)
     refuse_stray_volumes(made, engine)
     refuse_unknown_variables(made, engine)
     return made

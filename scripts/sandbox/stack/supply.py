@@ -18,9 +18,11 @@ from sandbox.profile.alternatives import (
     versions_text,
     working_components,
 )
+from sandbox.profile.given import Binary
 from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library, load_lock
+from sandbox.stack.binary_build import BinaryBuild
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
@@ -99,7 +101,7 @@ def needs_supply(plan: Plan) -> bool:
 
 def _is_wanted(choice: ImageChoice) -> bool:
     if choice.origin == "given":
-        return choice.source == "pull"
+        return choice.source in ("pull", "build")
     return choice.source != "local" or "@" in choice.reference
 
 
@@ -148,7 +150,9 @@ class Acquisition:
         show = _ImageProgress(choice.reference, self._on_event)
         lock = "make-" + re.sub(r"[^A-Za-z0-9.-]", "-", choice.reference)
         with locked(lock, lambda: show("waiting", "another command is getting it")):
-            if choice.origin != "built":
+            if choice.binary:
+                self._build_of(choice, choice.binary, show)
+            elif choice.origin != "built":
                 self._pull(choice, show)
             else:
                 self._build(choice, show)
@@ -201,6 +205,19 @@ class Acquisition:
                 f"it has {tail[-1] if tail else 'nothing'} now",
                 "try: make lock   (pins the current versions)",
             )
+
+    def _build_of(self, choice: ImageChoice, binary: Binary, show: "_ImageProgress") -> None:
+        build = BinaryBuild(
+            choice,
+            binary,
+            self._docker,
+            load_library().catalog,
+            self._follow,
+            lambda text: show("building", text),
+            show.of_build,
+        )
+        if not build.is_there():
+            build.run()
 
     def _up_to_date(self, reference: str, folder: str) -> bool:
         template = f'{{{{index .Config.Labels "{RECIPE_LABEL}"}}}}'

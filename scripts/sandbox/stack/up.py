@@ -85,6 +85,10 @@ class Started:
     """The snapshot to take of it now, where this command made it, and not from a snapshot."""
     uuid: str = ""
     """UUID of its groups, where this command made it."""
+    plan: Plan | None = None
+    """The plan that was started: made again where an image said what is in it only when it was
+    here.
+    """
 
 
 def up(
@@ -116,7 +120,7 @@ def up(
             flush_disks(docker, [each for each in stack.members if each.is_server])
         if options.publish:
             stack = publish(stack, on_event)
-        return Started(stack, readiness.roles, readiness.versions, start.wish, start.uuid)
+        return Started(stack, readiness.roles, readiness.versions, start.wish, start.uuid, plan)
 
 
 class _Start:
@@ -321,7 +325,7 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
         if stack.plan == UPGRADED:
             known = "some of its servers were upgraded since"
         elif not known:
-            known = "a component, setting or image reference of the checkout has changed since"
+            known = "an image, or a component or setting of the checkout, has changed since"
     return SandboxError(
         what, known, f"try: make down{option}   (or the same command with another NAME)"
     )
@@ -340,6 +344,7 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
         "cpuset": "cpuset",
         "disk": "DISK",
         "image": "IMAGE",
+        "binary": "BINARY",
         "replicate": "REPLICATE",
         "cnf_sha256": "CNF",
         "cnf_files": "CNF of single nodes",

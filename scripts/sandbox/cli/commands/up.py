@@ -59,5 +59,7 @@ def command(
     sys.stdout.flush()
     if snapshots and (wish := started.wish):
         begin_keeping(
-            started.stack.project, wish, dict.fromkeys(base_requests(plan, library).values())
+            started.stack.project,
+            wish,
+            dict.fromkeys(base_requests(started.plan or plan, library).values()),
         )

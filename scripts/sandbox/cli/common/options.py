@@ -64,6 +64,10 @@ Image = Annotated[
     list[str] | None,
     typer.Option("--image", help='Own images: "mariadb=my/build:1 proxysql1=…".'),
 ]
+Binary = Annotated[
+    list[str] | None,
+    typer.Option("--binary", help='Servers of your own build: "mysql=server.tar.xz", or a folder.'),
+]
 External = Annotated[
     str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")
 ]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sandbox.cli.common import options
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.reader import read_configuration_files, read_user_file
+from sandbox.stack.binaries import read_binaries
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.stack.supply import refusal_of_unavailable
@@ -51,6 +52,7 @@ def plan_request(
     disk: options.Disk = None,
     replicate: options.Replicate = None,
     image: options.Image = None,
+    binary: options.Binary = None,
 ) -> PlanRequest:
     """The plan request of a profile and its options; the planner checks what they say.
 
@@ -70,6 +72,7 @@ def plan_request(
         own_files=own_files,
         links=tuple(replicate or ()),
         images=tuple(image or ()),
+        binaries=read_binaries(tuple(binary or ())),
     )
 
 
