@@ -28,6 +28,7 @@ install_libraries() {
     [ -n "$needed" ] && [ "$needed" != "$before" ]
   do
     before=$needed
+    ! grep -qE '^(GLIBC|GLIBCXX|CXXABI)_' <<<"$needed" || break # no package brings another C library
     install_missing "$needed" || break
   done
   plugins | missing_of_all | sed 's/^/sandbox-without: /'

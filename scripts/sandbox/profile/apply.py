@@ -15,6 +15,9 @@ from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import needed_of_servers
 from sandbox.profile.versions import at_least
 
+_ON = ("ON", "1", "TRUE", "FORCE", "FORCE_PLUS_PERMANENT")
+"""Values that turn a plugin on (MySQL manual, "Installing and Uninstalling Plugins")."""
+
 
 def settings(group: Group, library: Library) -> Group:
     """The group with every setting of its profile applied to its nodes.
@@ -248,7 +251,7 @@ def assignments(plan: Plan) -> Plan:
             return _adjusted(node, given)
         names = (None, component, node.name)
         pairs = tuple((name, value) for term, name, value in triples if term in names)
-        return replace(node, assignments=pairs) if pairs else node
+        return _with_ports(replace(node, assignments=pairs)) if pairs else node
 
     return map_nodes(plan, update)
 
@@ -263,6 +266,16 @@ def _refuse_keyless(name: str, value: str) -> None:
         known = "a key that is given replaces ours, every other stays"
         example = {"wsrep_provider_options": "gmcast.segment=1", "optimizer_switch": "mrr=on"}
         raise SandboxError(what, known, f"try: SET='{bare(name)}={example[bare(name)]}'")
+
+
+def _with_ports(node: Node) -> Node:
+    """The server with the ports that its own variables open; they take no load."""
+    opened = {
+        name: port
+        for name, port in node.component.spec.ports_of_variables.items()
+        if str(node.assigned(name, "OFF")).upper() in _ON
+    }
+    return replace(node, ports={**node.ports, **opened}) if opened else node
 
 
 def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:

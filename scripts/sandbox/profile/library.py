@@ -170,6 +170,10 @@ class ComponentSpec(ServiceSpec):
     since: str | None = None
     """Oldest version that it works with."""
     count: int = 1
+    ports_of_variables: dict[str, int] = Field(default_factory=dict)
+    """Further ports of a server, by the variable that opens each where SET= gives it a value that
+    is on.
+    """
     admin_ports: list[str] = Field(default_factory=list)
     """Names of the ports that take no load: an administration interface, a statistics page."""
     members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sandbox.core.errors import SandboxError
 from sandbox.profile.given import Binary
-from sandbox.stack.binary_tree import ARCHIVE, SERVERS, Found, Tree, machine_of, tree_at
+from sandbox.stack.binary_tree import ARCHIVE, SERVERS, FoundServer, ServerTree, machine_of, tree_at
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import recipe
 
@@ -63,7 +63,7 @@ def _read(word: str, text: str) -> Binary:
         ) from problem
 
 
-def _binary(word: str, text: str, tree: Tree) -> Binary:
+def _binary(word: str, text: str, tree: ServerTree) -> Binary:
     found = tree.find()
     if found is None:
         folders = "bin, sbin, usr/sbin, sql or runtime_output_directory"
@@ -78,7 +78,7 @@ def _binary(word: str, text: str, tree: Tree) -> Binary:
     return Binary(word, text, found.program, machine, _content(tree, found))
 
 
-def _content(tree: Tree, found: Found) -> str:
+def _content(tree: ServerTree, found: FoundServer) -> str:
     """sha256 of an archive as it is, of a folder's files that belong in an image; and of the
     recipe.
     """

@@ -11,7 +11,7 @@ from sandbox.core.errors import MachineError, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.profile.given import Binary
 from sandbox.profile.images import Catalog, ImageChoice
-from sandbox.stack.binary_tree import BASE, Found, Tree, c_library_of, tree_at
+from sandbox.stack.binary_tree import BASE, FoundServer, ServerTree, symbols_of, tree_at
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import IMAGES, image_id
 from sandbox.stack.locks import cache_folder
@@ -20,12 +20,14 @@ from sandbox.stack.own_images import asker
 Follow = Callable[[list[str], Callable[[str], None]], tuple[int, list[str]]]
 """Runs a command, gives each line to a function; its exit code and last lines."""
 SUITES: Mapping[str, tuple[int, int]] = {
-    "bookworm": (2, 36),
-    "trixie": (2, 41),
-    "sid": (2, 99),
-    "bullseye": (2, 31),
+    "bookworm": (36, 30),
+    "trixie": (41, 33),
+    "sid": (99, 99),
+    "bullseye": (31, 28),
 }
-"""Debian's suites in the order in which they are tried → the version of their C library."""
+"""Debian's suites in the order in which they are tried → the newest symbols of their C and C++
+libraries: GLIBC_2.36, GLIBCXX_3.4.30.
+"""
 NEEDED = {
     "mysqld": ("mysqld", "mysql"),
     "mariadbd": ("mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults"),
@@ -64,7 +66,7 @@ class BinaryBuild:
             return self._named(self._built(Path(context), oldest))
 
     def _staged(self, context: Path) -> tuple[int, int]:
-        """Puts everything into the context; the oldest C library with which the server starts."""
+        """Puts everything into the context; the oldest symbols of the C libraries that do."""
         for name in _COPIED:
             shutil.copytree(IMAGES / name, context / name)
         tree = tree_at(Path(self.binary.path).expanduser())
@@ -77,7 +79,7 @@ class BinaryBuild:
             )
         places = place_files(tree, found, context / "tree")
         self._refuse_incomplete(places)
-        return c_library_of(tree.program(found))
+        return symbols_of(tree.program(found))
 
     def _refuse_incomplete(self, places: set[str]) -> None:
         names = {place.rpartition("/")[2] for place in places}
@@ -93,7 +95,7 @@ class BinaryBuild:
         """The identity of the image, on the first suite that has all libraries."""
         lacking: dict[str, list[tuple[str, str]]] = {}
         for suite, has in SUITES.items():
-            if has < oldest:
+            if any(have < need for have, need in zip(has, oldest, strict=True)):
                 continue
             self.show(f"on Debian {suite}")
             missing = self._on(suite, context)
@@ -110,7 +112,7 @@ class BinaryBuild:
         """Builds on one suite; the libraries that it lacks, each with a program that needs it."""
         code, tail = self.follow([str(_BASE_IMAGE), suite], self.on_line)
         if code:
-            raise MachineError(f"debian:{suite}-slim cannot be had", *_last_two(tail))
+            raise MachineError(f"debian:{suite}-slim is unavailable", *_last_two(tail))
         missing: list[tuple[str, str]] = []
 
         def read(line: str) -> None:
@@ -140,7 +142,7 @@ class BinaryBuild:
     ) -> SandboxError:
         path = self.binary.path
         if not lacking:
-            what = f"BINARY: {path} needs version {oldest[0]}.{oldest[1]} of the C library"
+            what = f"BINARY: {path} needs GLIBC_2.{oldest[0]} and GLIBCXX_3.4.{oldest[1]}"
             return SandboxError(what, "no suite of Debian here has it", "try: build it on Debian")
         suite = min(lacking, key=lambda each: len(lacking[each]))
         named = ", ".join(
@@ -176,7 +178,7 @@ class BinaryBuild:
         )
 
 
-def place_files(tree: Tree, found: Found, root: Path) -> set[str]:
+def place_files(tree: ServerTree, found: FoundServer, root: Path) -> set[str]:
     """Puts the files of a server where they belong below ``root``; the places."""
     places = set()
     for entry, content in tree.entries(found):

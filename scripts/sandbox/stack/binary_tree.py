@@ -28,7 +28,7 @@ counts; what none matches is left out.
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ServerLayout:
     """One way in which the files of a server lie. ``folder``: where its program is.
 
     ``source``: of the folder from which a build tree was made.
@@ -55,7 +55,7 @@ _WHOLE: Rules = (
     (r"(.*)", rf"{BASE}/\1"),
 )
 LAYOUTS = (
-    Layout(
+    ServerLayout(
         "a build of MySQL",
         "runtime_output_directory",
         (
@@ -67,7 +67,7 @@ LAYOUTS = (
         source=((r"share/(charsets/.*|.*\.sql|.*\.txt)", rf"{BASE}/share/\1"),),
         libraries=True,
     ),
-    Layout(
+    ServerLayout(
         "a build of MariaDB",
         "sql",
         (
@@ -88,7 +88,7 @@ LAYOUTS = (
         ),
         libraries=True,
     ),
-    Layout(
+    ServerLayout(
         "an unpacked package",
         "usr/sbin",
         (
@@ -96,16 +96,16 @@ LAYOUTS = (
             (r"(usr/.*)", r"\1"),
         ),
     ),
-    Layout("an installed tree", "bin", _WHOLE),
-    Layout("an installed tree", "sbin", _WHOLE),
+    ServerLayout("an installed tree", "bin", _WHOLE),
+    ServerLayout("an installed tree", "sbin", _WHOLE),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundServer:
     """A server that was found. ``top``: the folder above its files, empty or ending in a slash."""
 
-    layout: Layout
+    layout: ServerLayout
     program: str
     top: str
 
@@ -115,18 +115,18 @@ class Found:
         return f"{self.top}{self.layout.folder}/{self.program}"
 
 
-def found_at(path: str) -> Found | None:
+def found_at(path: str) -> FoundServer | None:
     """The server whose program this path is; at most one folder above its files."""
     for layout in LAYOUTS:
         for program in SERVERS:
             match = re.fullmatch(rf"((?:[^/]+/)?){re.escape(layout.folder)}/{program}", path)
             if match and match[1].rstrip("/") not in ("usr", "debian"):
-                return Found(layout, program, match[1])
+                return FoundServer(layout, program, match[1])
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerFile:
     """One file or link of a tree, with its place in the image."""
 
     place: str
@@ -135,29 +135,29 @@ class Entry:
     size: int
 
 
-class Tree:
+class ServerTree:
     """A folder or an archive with a server. OSError, tarfile.TarError where it is neither."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def find(self) -> Found | None:
+    def find(self) -> FoundServer | None:
         """The server in it; None where there is none."""
         raise NotImplementedError
 
-    def program(self, found: Found) -> bytes:
+    def program(self, found: FoundServer) -> bytes:
         """The bytes of the server's program."""
         raise NotImplementedError
 
-    def entries(self, found: Found) -> Iterator[tuple[Entry, IO[bytes] | None]]:
+    def entries(self, found: FoundServer) -> Iterator[tuple[ServerFile, IO[bytes] | None]]:
         """Every file that belongs in an image with its content, which is read before the next."""
         raise NotImplementedError
 
 
-class FolderTree(Tree):
+class ServerFolder(ServerTree):
     """A folder."""
 
-    def find(self) -> Found | None:
+    def find(self) -> FoundServer | None:
         tops = ["", *(f"{each.name}/" for each in sorted(self.path.iterdir()) if each.is_dir())]
         for top in tops:
             for layout in LAYOUTS:
@@ -168,10 +168,10 @@ class FolderTree(Tree):
                         return found
         return None
 
-    def program(self, found: Found) -> bytes:
+    def program(self, found: FoundServer) -> bytes:
         return (self.path / found.path).read_bytes()
 
-    def entries(self, found: Found) -> Iterator[tuple[Entry, IO[bytes] | None]]:
+    def entries(self, found: FoundServer) -> Iterator[tuple[ServerFile, IO[bytes] | None]]:
         root = self.path / found.top
         yield from _of_folder(root, found.layout, found.layout.rules)
         source = source_folder(root)
@@ -179,10 +179,10 @@ class FolderTree(Tree):
             yield from _of_folder(source, found.layout, found.layout.source)
 
 
-class ArchiveTree(Tree):
+class ServerArchive(ServerTree):
     """An archive of tar, compressed or not."""
 
-    def find(self) -> Found | None:
+    def find(self) -> FoundServer | None:
         with tarfile.open(self.path) as archive:
             for member in archive:
                 found = found_at(_plain(member.name))
@@ -190,7 +190,7 @@ class ArchiveTree(Tree):
                     return found
         return None
 
-    def program(self, found: Found) -> bytes:
+    def program(self, found: FoundServer) -> bytes:
         with tarfile.open(self.path) as archive:
             for member in archive:
                 if _plain(member.name) == found.path:
@@ -198,7 +198,7 @@ class ArchiveTree(Tree):
                     return content.read() if content else b""
         return b""
 
-    def entries(self, found: Found) -> Iterator[tuple[Entry, IO[bytes] | None]]:
+    def entries(self, found: FoundServer) -> Iterator[tuple[ServerFile, IO[bytes] | None]]:
         with tarfile.open(self.path) as archive:
             for member in archive:
                 name = _plain(member.name)
@@ -208,15 +208,15 @@ class ArchiveTree(Tree):
                 if place is None:
                     continue
                 if member.issym():
-                    yield Entry(place, 0o777, member.linkname, 0), None
+                    yield ServerFile(place, 0o777, member.linkname, 0), None
                 elif member.isreg() or member.islnk():
                     content = archive.extractfile(member)
-                    yield Entry(place, member.mode & 0o755, None, member.size), content
+                    yield ServerFile(place, member.mode & 0o755, None, member.size), content
 
 
-def tree_at(path: Path) -> Tree:
+def tree_at(path: Path) -> ServerTree:
     """The tree at a path."""
-    return FolderTree(path) if path.is_dir() else ArchiveTree(path)
+    return ServerFolder(path) if path.is_dir() else ServerArchive(path)
 
 
 def source_folder(build: Path) -> Path | None:
@@ -244,8 +244,8 @@ def _plain(name: str) -> str:
 
 
 def _of_folder(
-    root: Path, layout: Layout, rules: Rules
-) -> Iterator[tuple[Entry, IO[bytes] | None]]:
+    root: Path, layout: ServerLayout, rules: Rules
+) -> Iterator[tuple[ServerFile, IO[bytes] | None]]:
     for folder, names, files in os.walk(root):
         names.sort()
         for name in sorted(
@@ -256,11 +256,11 @@ def _of_folder(
             if place is None:
                 continue
             if path.is_symlink():
-                yield Entry(place, 0o777, str(path.readlink()), 0), None
+                yield ServerFile(place, 0o777, str(path.readlink()), 0), None
             elif path.is_file():
                 size = path.stat()
                 with path.open("rb") as content:
-                    yield Entry(place, size.st_mode & 0o755, None, size.st_size), content
+                    yield ServerFile(place, size.st_mode & 0o755, None, size.st_size), content
 
 
 Machine = Literal["amd64", "arm64", "ppc64le", "s390x", "riscv64"]
@@ -283,9 +283,12 @@ def machine_of(program: bytes) -> str | None:
     return _MACHINES.get(number, f"processor {number} of the ELF header")
 
 
-def c_library_of(program: bytes) -> tuple[int, int]:
-    """The oldest version of the C library with which a program starts: the newest that its symbols
-    name.
+def symbols_of(program: bytes) -> tuple[int, int]:
+    """The newest symbols of the C and C++ libraries that a program names: (36, 30) is GLIBC_2.36
+    and GLIBCXX_3.4.30. Older libraries do not start it.
     """
-    named = re.findall(rb"GLIBC_(\d+)\.(\d+)", program)
-    return max(((int(major), int(minor)) for major, minor in named), default=(2, 0))
+    return _newest(rb"GLIBC_2\.(\d+)", program), _newest(rb"GLIBCXX_3\.4\.(\d+)", program)
+
+
+def _newest(pattern: bytes, program: bytes) -> int:
+    return max((int(number) for number in re.findall(pattern, program)), default=0)

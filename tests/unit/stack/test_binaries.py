@@ -153,7 +153,7 @@ def test_the_first_suite_with_all_libraries_is_taken(tmp_path: Path) -> None:
 def test_a_suite_with_an_older_c_library_is_not_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binary_build, "c_library_of", lambda _: (2, 38))
+    monkeypatch.setattr(binary_build, "symbols_of", lambda _: (38, 32))
     docker = Engine({})
     build_of(made(tmp_path / "in", "bin/mysqld", "bin/mysql"), docker).run()
     assert docker.tried == ["trixie"]

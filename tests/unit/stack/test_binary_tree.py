@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.stack.binary_build import place_files
-from sandbox.stack.binary_tree import LAYOUTS, c_library_of, found_at, machine_of, tree_at
+from sandbox.stack.binary_tree import LAYOUTS, found_at, machine_of, symbols_of, tree_at
 
 ELF = (
     b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\x3e\x00" + b"GLIBC_2.34 GLIBC_2.4 GLIBCXX_3.4.30"
@@ -213,8 +213,8 @@ def test_machines(program: bytes, machine: str | None) -> None:
 
 
 def test_the_c_library_that_a_program_needs() -> None:
-    assert c_library_of(ELF) == (2, 34)
-    assert c_library_of(b"static") == (2, 0)
+    assert symbols_of(ELF) == (34, 30)
+    assert symbols_of(b"static") == (0, 0)
 
 
 def test_every_layout_knows_where_its_server_belongs() -> None:

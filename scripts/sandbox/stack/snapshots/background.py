@@ -123,8 +123,8 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])
         # JSON knows lists only.
-        tuples = {name: tuple(request[name]) for name in ("assignments", "images")}
-        plan = planned(PlanRequest(**{**request, **tuples, "versions": (), "links": ()}))
+        tuples = {name: tuple(each) for name, each in request.items() if isinstance(each, list)}
+        plan = planned(PlanRequest(**{**request, **tuples}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         if base:
             done.append(f"base data directory of {plan.profile}: {base.bytes >> 20} MiB")
