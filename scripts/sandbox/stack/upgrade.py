@@ -76,8 +76,18 @@ def request_of(stack: StackNodes, server: Container) -> PlanRequest:
         disk=given.disk,
         own_files=tuple(_own_files(stack, server)),
         links=tuple(given.replicate),
-        images=(given.image,) if given.image else (),
+        images=_own_images(stack),
     )
+
+
+def _own_images(stack: StackNodes) -> tuple[str, ...]:
+    """Its own images as they were given; with binaries, what the nodes run, since the files of a
+    binary may be gone.
+    """
+    given = stack.inputs
+    if given.binary:
+        return tuple(f"{each.node}={each.image}" for each in stack.members if _is_own(each))
+    return (given.image,) if given.image else ()
 
 
 def _is_own(server: Container) -> bool:

@@ -10,6 +10,7 @@ import yaml
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.compose import compose_document
+from sandbox.profile.given import Binary
 from sandbox.profile.images import Availability
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.planner import make_plan
@@ -198,3 +199,18 @@ def test_the_users_file_and_the_groups_name_are_read_back(
     stack.upgrade("cluster1", "8.4")
     assert asked[0].cnf == UserFile("mine.cnf", "[mysqld]\nmax_connections = 7\n", "abc")
     assert found[0].uuid == "5f1c" and found[0].passwords() == PASSWORDS
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_other_servers_keep_their_own_images(
+    binary: bool, docker: Engine, asked: list[PlanRequest]
+) -> None:
+    request: dict[str, Any] = {"images": ("mysql1=mine:1",)}
+    expected = ("mysql1=mine:1",)
+    if binary:
+        request = {"binaries": (Binary("mysql1", "my.tar", "mysqld", "amd64", "0123456789ab"),)}
+        expected = ("mysql1=sandbox/mysql:binary-0123456789ab",)
+    stack = running_stack(docker, "mysql@8.0+replica1@8.0", **request)
+    stack.upgrade("replica1", "8.4")
+    assert asked[0].images == expected
+    assert dict(asked[0].versions) == {"replica1": "8.4"}, "the image says its version"
