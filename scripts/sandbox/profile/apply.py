@@ -270,12 +270,14 @@ def _refuse_keyless(name: str, value: str) -> None:
 
 def _with_ports(node: Node) -> Node:
     """The server with the ports that its own variables open; they take no load."""
-    opened = {
-        name: port
-        for name, port in node.component.spec.ports_of_variables.items()
-        if str(node.assigned(name, "OFF")).upper() in _ON
-    }
-    return replace(node, ports={**node.ports, **opened}) if opened else node
+    spec = node.component.spec
+    for name, port in spec.ports_of_variables.items():
+        if str(node.assigned(name, "OFF")).upper() in _ON:
+            proof = Variant(proof=spec.proofs_of_ports[name])
+            proved = (f"{node.component.name}-{name}", proof)
+            ports = {**node.ports, name: port}
+            node = replace(node, ports=ports, applied=(*node.applied, proved))
+    return node
 
 
 def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:

@@ -171,9 +171,9 @@ class ComponentSpec(ServiceSpec):
     """Oldest version that it works with."""
     count: int = 1
     ports_of_variables: dict[str, int] = Field(default_factory=dict)
-    """Further ports of a server, by the variable that opens each where SET= gives it a value that
-    is on.
-    """
+    """Further ports of a server, by the variable that opens each where SET= turns it on."""
+    proofs_of_ports: dict[str, Question] = Field(default_factory=dict)
+    """Variable → the question whether its port is open."""
     admin_ports: list[str] = Field(default_factory=list)
     """Names of the ports that take no load: an administration interface, a statistics page."""
     members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)

@@ -3,6 +3,10 @@
 import pytest
 
 from sandbox.core.errors import SandboxError
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
 from unit.profile.small_library import plan
 
 
@@ -152,3 +156,15 @@ def test_an_assignment_to_what_is_no_server_is_refused(target: str) -> None:
     with pytest.raises(SandboxError) as refused:
         plan("mysql+replica+balancer", assignments=(f"{target}:a=1",))
     assert "names no server" in refused.value.what
+
+
+@pytest.mark.parametrize(
+    ("given", "opened"),
+    [("mysqlx=ON", True), ("mysqlx=1", True), ("mysqlx=OFF", False), ("mysql2:mysqlx=ON", False)],
+)
+def test_a_variable_opens_a_port_that_takes_no_load(given: str, opened: bool) -> None:
+    made = make_plan(PlanRequest("mysql2@9.7", (given,)), load_library(), Availability())
+    node = made.node("mysql1")
+    assert ("mysqlx" in node.ports) is opened
+    assert node.load_ports == ["mysql"]
+    assert [name for name, _ in node.applied] == (["mysql-mysqlx"] if opened else [])
