@@ -19,8 +19,9 @@ from sandbox.report.charts.layout import RunData
 from sandbox.report.document import Document, FactList, Medium, Notes, Said, Table, shown_in
 from sandbox.report.matrix import matrix_document
 from sandbox.report.matrix_notes import calibration_document
+from sandbox.report.matrix_plan import matrix_plan_document
 from sandbox.report.over_time import history_document
-from sandbox.report.plan import matrix_plan_document, plan_document
+from sandbox.report.plan import plan_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.render import json as json_data
 from sandbox.report.repeats import repeats_document

@@ -10,7 +10,7 @@ import pytest
 from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix
 from sandbox.matrix.selection import Selection, select
-from sandbox.report.plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.matrix_plan import matrix_plan_data, matrix_plan_document
 from sandbox.report.render import terminal
 from unit.matrix.resolved import resolved
 

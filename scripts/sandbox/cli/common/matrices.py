@@ -23,7 +23,7 @@ from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, pa
 from sandbox.matrix.runner import Advance, MatrixEvent, MoreBlocks, start
 from sandbox.matrix.smoke import BASE, HEAD, asked, judged_look, log_of_lost, run_looks
 from sandbox.record.store import ResultFolder
-from sandbox.report.plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.matrix_plan import matrix_plan_data, matrix_plan_document
 from sandbox.report.render import markdown, terminal
 from sandbox.report.smoke import SmokeLook, SmokeReport, sentence, smoke_data, smoke_document
 from sandbox.report.text import duration
