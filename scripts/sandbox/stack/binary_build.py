@@ -126,7 +126,8 @@ class BinaryBuild:
             "FAMILY": family,
             "USER_ID": _USERS.get(self.choice.key, "999"),
         }
-        argv = ["docker", "build", "--network", "host", "-t", self._building]
+        # A suite that lacks something must leave no container behind.
+        argv = ["docker", "build", "--force-rm", "--network", "host", "-t", self._building]
         argv += ["-f", str(context / "binary" / "Dockerfile")]
         for name, value in arguments.items():
             argv += ["--build-arg", f"{name}={value}"]
