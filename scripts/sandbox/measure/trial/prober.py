@@ -15,7 +15,7 @@ from typing import Any
 from sandbox.core.errors import MachineError
 from sandbox.measure.trial import in_client
 from sandbox.stack.client_python import end_stream, folder_of, ship
-from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.stack.protocol import RunningStack, StackNode, Stream
 
 FIRST_WRITE_LIMIT_S = 30.0
 END_LIMIT_S = 20.0
@@ -159,6 +159,10 @@ class Prober:
         """The server to which a client that has a list of them sends its pooled writes now; None
         through a proxy.
         """
+        self.began_ns: int | None = None
+        """Time 0 of its log on the monotonic clock of the machine that it runs on; None until that
+        is known.
+        """
         self._last = ""
 
     def start(self, path: Path) -> None:
@@ -169,18 +173,20 @@ class Prober:
         names = {*dict(plan.write), *dict(plan.read), *(node.name for node in plan.observe)}
         self._nodes = [node for node in self._stack.nodes() if node.name in names]
         self._addresses = addresses_of(self._nodes, self._stack)
-        contents = prober_files()
-        ship(self._stack, self._client, contents)
-        argv = [
-            "python3",
-            f"{folder_of(contents)}/prober.py",
-            json.dumps(plan.request(self._addresses)),
-        ]
         self._path = path
-        self._stream = self._stack.stream(self._client, argv)
+        self._stream = self._begin()
         self._reader = threading.Thread(target=self._read, name="prober", daemon=True)
         self.started = True
         self._reader.start()
+
+    def _begin(self) -> Stream:
+        """The process, in the client node."""
+        contents = prober_files()
+        ship(self._stack, self._client, contents)
+        request = json.dumps(self._plan.request(self._addresses))
+        return self._stack.stream(
+            self._client, ["python3", f"{folder_of(contents)}/prober.py", request]
+        )
 
     @property
     def is_running(self) -> bool:
@@ -262,10 +268,8 @@ class Prober:
                         if line.startswith((HEADER, "w\t")):
                             self._on_observed(line)
                         self._note(line)
-                    elif (
-                        line.strip()
-                    ):  # of Python or of the engine's client, whose errors come along
-                        self._last = line.strip()
+                    elif line.strip():
+                        self._hear(line.strip())
         except OSError as error:  # the disk of the results is full
             self._last = f"{self._path}: {error}"
         finally:
@@ -273,7 +277,13 @@ class Prober:
                 self.ended = True
                 self._changed.notify_all()
 
+    def _hear(self, line: str) -> None:
+        """A line that is not of the log: of Python, or of the engine's client."""
+        self._last = line
+
     def _note(self, line: str) -> None:
+        if line.startswith(HEADER):
+            self.began_ns = json.loads(line).get("began_ns")
         kind, _, rest = line.partition("\t")
         if kind == "o" and "\tacked\t" in rest:
             self.acknowledged += 1
@@ -288,11 +298,15 @@ class Prober:
             self._changed.notify_all()
 
 
-def prober_files() -> dict[str, str]:
-    """The prober's modules, which import each other and are shipped together: name → text."""
+def prober_files(*more: str) -> dict[str, str]:
+    """The prober's modules, which import each other and are shipped together: name → text.
+
+    ``more``: beginnings of the names of others that use them.
+    """
     shipped = files(in_client).iterdir()
+    beginnings = ("prober", *more)
     found = [
-        file for file in shipped if file.name.startswith("prober") and file.name.endswith(".py")
+        file for file in shipped if file.name.startswith(beginnings) and file.name.endswith(".py")
     ]
     found.append(files("sandbox.stack.in_client").joinpath("outcomes.py"))
     return {file.name: file.read_text(encoding="utf-8") for file in found}

@@ -43,12 +43,14 @@ SWITCH_S = 0.0005
 class Clock:
     """Microseconds since the prober's start, monotonic."""
 
-    def __init__(self) -> None:
-        self._began_ns = time.monotonic_ns()
-        self.began_utc_s = time.time()
+    def __init__(self, began_ns: int | None = None) -> None:
+        """``began_ns``: that of a prober on the same machine, whose time this one counts, too."""
+        now_ns = time.monotonic_ns()
+        self.began_ns = now_ns if began_ns is None else began_ns
+        self.began_utc_s = time.time() - (now_ns - self.began_ns) / 1e9
 
     def __call__(self) -> int:
-        return (time.monotonic_ns() - self._began_ns) // 1000
+        return (time.monotonic_ns() - self.began_ns) // 1000
 
 
 class Ending:
@@ -299,7 +301,7 @@ def run(
     """One prober, from its first line to its last."""
     clock = Clock()
     lines = LineWriter(write, ending.end_now)
-    lines.line(json.dumps({"probe": 1, "began_utc_s": clock.began_utc_s, "request": request}))
+    lines.line(header(clock, request))
     addresses = {
         each["node"]: each["address"]
         for key in ("write", "read", "observe")
@@ -323,6 +325,12 @@ def run(
             lambda: ending.stopped.is_set() or not any(slots.workers for slots in every)
         )
     finish(every, request["timeout_s"] + 1, lines, clock, ending)
+
+
+def header(clock: Clock, request: dict[str, Any]) -> str:
+    """The first line of a log; ``began_ns``: its time 0 on the machine's monotonic clock."""
+    began = {"began_utc_s": clock.began_utc_s, "began_ns": clock.began_ns}
+    return json.dumps({"probe": 1, **began, "request": request})
 
 
 def finish(
