@@ -155,7 +155,15 @@ def judge(evidence: Evidence) -> Finding:
         return "fail", shown(evidence.ledger.recovered)
     return "pass", "none came back"
 '''
+DRIVER = """\
+help: a driver that knits
+packages: [knitting]
+run: [knit, program]
+modes:
+  purl: {servers: several, help: "backwards"}
+"""
 FILES = {
+    "images/drivers/knitting/driver.yaml": DRIVER,
     "compose/hatted/compose.yaml": SERVER,
     "compose/greeter/compose.yaml": PROXY,
     "profiles/settings/nine-connections.yaml": SETTING,
@@ -304,6 +312,10 @@ def test_what_is_run_is_found(copy: Copy, what: str, column: str, names: set[str
             },
         ),
         ("workloads", {"workload": "nine-writes", "help": "Nothing but updates."}),
+        (
+            "drivers",
+            {"driver": "knitting", "modes": ["one", "purl"], "help": "a driver that knits"},
+        ),
     ],
 )
 def test_it_is_listed_with_its_options_and_help(copy: Copy, what: str, row: dict[str, Any]) -> None:
@@ -322,6 +334,11 @@ def test_it_is_listed_with_its_options_and_help(copy: Copy, what: str, row: dict
             ("trial", "--fault", "tea-break", "--options", "steep_s=900"),
             "steep_s=900 is not valid for the action tea-break",
             "at most 600.0 is expected (seconds until it is strong)",
+        ),
+        (
+            ("trial", "--fault", "hang", "--driver", "knitting:plain"),
+            "the driver knitting has no mode 'plain'",
+            "its modes: one, purl",
         ),
         (
             ("bench", "--workload", "nine-writes", "--options", "batsh=2"),
@@ -372,13 +389,14 @@ def test_the_tests_of_every_plugin_take_the_new_ones(copy: Copy) -> None:
     files = (
         "tests/contract/test_faults.py",
         "tests/contract/test_commands.py",
+        "tests/contract/test_drivers.py::test_its_lists_are_read_by_the_dockerfile",
         "tests/contract/test_workloads.py::test_an_option_that_there_is_none_of_is_refused",
         "tests/unit/failure/faults/test_every_fault.py",
         "tests/unit/failure/test_by_name.py",
         "tests/unit/measure/trial/test_schedule.py",
         "tests/unit/measure/trial/checks/test_checks.py",
     )
-    new = "coffee-spilt or tea-break or none_recovered or hello or nine-writes"
+    new = "coffee-spilt or tea-break or none_recovered or hello or nine-writes or knitting"
     options = ("-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", new)
     done = copy.python.run(*options, *files)
     assert done.returncode == 0, done.stdout
@@ -405,6 +423,7 @@ ROWS = {
     ],
     "fault": ["scripts/sandbox/failure/faults/coffee_spilt.py"],
     "action": ["scripts/sandbox/failure/actions/tea_break.py"],
+    "driver": ["images/drivers/knitting/driver.yaml"],
     "check": ["scripts/sandbox/measure/trial/checks/none_recovered.py"],
     "metric": [],  # test_adding_a_metric.py
     "fault profile": ["profiles/faults/two-cups.yaml"],

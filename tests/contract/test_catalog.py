@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
+from sandbox.measure.trial import drivers
 from sandbox.profile.images import Build, CatalogImage, VersionSeries, built_reference
 from sandbox.profile.versions import belongs_to, package_tag, packaged_version
 
@@ -113,8 +114,8 @@ def test_what_runs_without_a_registry_is_the_default() -> None:
 
 
 def images_in_use() -> set[str]:
-    """Image keys that some component runs."""
-    keys = set()
+    """Image keys that some component runs, and that of the drivers, which run beside a trial."""
+    keys = {drivers.IMAGE}
     for name in stacks.COMPONENTS:
         spec = stacks.component(name).spec
         keys |= {auxiliary.image for auxiliary in spec.auxiliary.values()}

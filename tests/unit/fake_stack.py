@@ -275,6 +275,9 @@ class FakeStack:
         self.streams.append(stream)
         return stream
 
+    def stream_beside(self, node: str, image: str, argv: Sequence[str], weight: float) -> Stream:
+        raise MachineError(f"nothing runs beside {node}", "it is a fake", "try: make ps")
+
     def _count_load(self) -> None:
         counters = self._status(self.entry.node)
         counters["Questions"] += self.statements_per_load

@@ -16,6 +16,7 @@ from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.paths import HERE
 from sandbox.failure.breaker import Breaker, Breaking
 from sandbox.failure.fault import FaultRequest, Injection, fault_named, refuse_unable
+from sandbox.stack.beside import end_beside
 from sandbox.stack.engine import Docker, PatientDocker
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import name_option
@@ -169,6 +170,8 @@ def main(project: str) -> None:
         _outlast_signals()
         left = _closed(breaker)
         _weigh_as_all(stack)
+        with suppress(SandboxError):  # a driver beside the client, whose trial was killed
+            end_beside(docker, containers(docker, project))
         _say({"closed": left})
 
 

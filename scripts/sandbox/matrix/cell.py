@@ -91,6 +91,13 @@ class Change(BaseModel):
     transaction: bool | None = None
     """Whether each write of the prober is BEGIN, INSERT and COMMIT; else it commits by itself."""
 
+    driver: Text | None = None
+    """The driver beside the prober, as DRIVER= takes it: ``connector-j:sequential``."""
+    driver_mode: Text | None = None
+    """Mode of a driver that is only named; ``host-list``: its first one that takes a list of
+    servers.
+    """
+
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
@@ -153,6 +160,8 @@ LOAD_FIELDS = (
     "target",
     "load",
     "transaction",
+    "driver",
+    "driver_mode",
 )
 """Changes from one run to the next on the same stack."""
 

@@ -172,7 +172,7 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
 def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     """``target`` and ``load`` say nothing of cells without a fault: there they would be ignored."""
     for place, change in changes_of(matrix):
-        for key in ("target", "load", "transaction"):
+        for key in ("target", "load", "transaction", "driver", "driver_mode"):
             if key in change.model_fields_set and not _has_trial(matrix, place):
                 text = f"{key} applies only to trials; no cell here has faults"
                 raise _wrong(path, line_of(tree, (*place, key)), text)

@@ -17,6 +17,7 @@ from sandbox.matrix.resolved import CellWithLoad, Load
 from sandbox.matrix.selection import Selection
 from sandbox.measure.bench import BenchRequest
 from sandbox.measure.run import NO_LOAD
+from sandbox.measure.trial.drivers import driver_asked
 from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.scenario import scenario_of
 from sandbox.profile.grammar import external_address
@@ -73,6 +74,7 @@ def _load_of(cell: Cell, matrix: Matrix) -> Load:
         scenario=scenario_of(change.faults, change.target),
         loaded=change.load == "loaded",
         transaction=bool(change.transaction),
+        driver=driver_asked(change.driver, change.driver_mode) if change.driver else None,
     )
 
 

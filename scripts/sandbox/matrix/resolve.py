@@ -102,9 +102,24 @@ def _refuse_unfit(plan: Plan, load: Load, docker: Docker) -> None:
     kinds = {node.kind for node in plan.nodes}
     refuse_unfit(load.workload.workload, load.workload.name, kinds, plan.profile)
     if isinstance(load, TrialRequest):
+        _refuse_driver(load, plan)
         _refuse_targets(load.scenario.aims, plan, load.via)
         _refuse_without_setting(load.scenario.certain, plan)
         _refuse_unable_kernel(load.scenario.certain, plan, docker)
+
+
+def _refuse_driver(load: TrialRequest, plan: Plan) -> None:
+    """Raises SandboxError for a driver that cannot work with the stack, as far as the plan says
+    which group and entry point it has.
+    """
+    if load.driver is None or len(plan.groups) != 1:
+        return
+    (group,) = plan.groups
+    load.driver.refuse_servers({group.family})
+    names = {name for proxy in group.proxies for name in (proxy.name, proxy.term)}
+    through_proxy = (load.via or "").partition(":")[0] in names if load.via else bool(names)
+    servers = len(group.databases) + len(group.replicas)
+    load.driver.refuse_entry(through_proxy, servers, load.via)
 
 
 def _refuse_targets(aims: Sequence[tuple[str, str]], plan: Plan, via: str | None) -> None:

@@ -142,6 +142,12 @@ class ResolvedMatrix:
         """Whether some cell is a trial."""
         return any(cell.change.faults for cell in self.cells.values())
 
+    @property
+    def has_driver(self) -> bool:
+        """Whether some cell that can run here has a driver beside its prober."""
+        loads = [cell.load for cell in self.cells.values() if not cell.skipped]
+        return any(isinstance(load, TrialRequest) and load.driver is not None for load in loads)
+
     @cached_property
     def tests(self) -> int:
         """How many differences are judged together.

@@ -376,6 +376,7 @@ def start(
         ):
             maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
             starter.begin_alike(resolved.runnable_stacks, maker)
+            starter.supply_driver(resolved.has_driver)
             return run_matrix(resolved, pool, results, at)
     except KeyboardInterrupt:
         raise at.interrupted from None

@@ -14,8 +14,10 @@ from sandbox.core.errors import SandboxError, states
 from sandbox.matrix.dataset import DatasetMaker, first_start
 from sandbox.matrix.resolved import StackSpec
 from sandbox.measure.execute import save_logs
+from sandbox.measure.trial.drivers import IMAGE as DRIVERS_IMAGE
 from sandbox.profile.plan import Plan
 from sandbox.record.record import Record
+from sandbox.stack.beside import supply_beside
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
 from sandbox.stack.planning import planned_base_directories
@@ -130,6 +132,12 @@ class StackStarter:
             if not usable_base_directories(self.docker, of_stack):
                 return {}
         return bases
+
+    def supply_driver(self, wanted: bool) -> None:
+        """Puts the image of the drivers on the engine, before the first of them is wanted."""
+        if wanted:
+            with self.progress() as progress:
+                supply_beside(DRIVERS_IMAGE, progress, self.docker)
 
     def up(self, name: str, stack: StackSpec) -> RunningStack:
         """A stack, ready."""

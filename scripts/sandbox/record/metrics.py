@@ -13,6 +13,7 @@ Group = Literal[
     "processor time",
     "catch-up",
     "failover",
+    "driver",
     "prober",
     "trial counts",
     "anomalies",
@@ -35,7 +36,8 @@ class Metric:
     """Of the stored value, as shown after it."""
     group: Group
     """``failover``: times of an outage and of the recovery from it, in their order; ``cluster``:
-    what a fault does to the cluster as a whole."""
+    what a fault does to the cluster as a whole; ``driver``: the same of a driver as others are of
+    the prober."""
     produced_by: tuple[Producer, ...]
     """``load``: what the load counts itself; ``counters``: control groups and servers, around the
     load; ``trial``: the prober and its ledger."""
@@ -133,7 +135,10 @@ _trial_time = partial(
     of_one_server=False,
 )
 """Of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
+_driver_time = partial(_trial_time, group="driver")
 _trial_count = partial(_count, group="trial counts", produced_by=("trial",), of_one_server=False)
+_driver_count = partial(_trial_count, group="driver")
+"""Of the driver beside the prober (docs/drivers.md)."""
 _anomaly = partial(_count, group="anomalies", produced_by=("load",))
 """An anomaly that a history of transactions shows (docs/isolation.md)."""
 _cluster = partial(
@@ -199,6 +204,34 @@ _ROWS = (
     _trial_time("redundancy_ms", "redundancy restored", "redundancy-sec"),
     _trial_time("join_ms", "joined again", "join-sec"),
     _trial_time("lag_max_ms", "largest lag", "lag-max-sec"),
+    _driver_time("driver_rto_ms", "RTO of the driver", "driver-rto-sec", short_title="driver RTO"),
+    _driver_time(
+        "driver_rto_new_connection_ms",
+        "RTO of the driver on new connections",
+        "driver-rto-new-connection-sec",
+        short_title="driver, new conn.",
+    ),
+    _driver_time(
+        "driver_outage_longest_ms",
+        "longest outage of the driver",
+        "driver-outage-longest-sec",
+        short_title="driver, longest",
+    ),
+    _driver_time(
+        "driver_outage_total_ms",
+        "all outages of the driver",
+        "driver-outage-total-sec",
+        short_title="driver, all",
+    ),
+    _driver_count("driver_write_errors", "write errors of the driver", "driver-write-errors/run"),
+    _driver_count("driver_read_errors", "read errors of the driver", "driver-read-errors/run"),
+    _driver_count("driver_lost", "lost by the driver", "driver-lost/run"),
+    _driver_count(
+        "driver_duplicate",
+        "written twice by the driver",
+        "driver-duplicate/run",
+        short_title="driver, twice",
+    ),
     _trial_time("lateness_p99_ms", "lateness p99", "lateness-p99-sec", group="prober"),
     _trial_count("write_errors", "write errors", "write-errors/run"),
     _trial_count("read_errors", "read errors", "read-errors/run"),

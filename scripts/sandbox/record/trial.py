@@ -160,6 +160,25 @@ class LedgerCounts(TrialPart):
     non_monotonic: BackwardsReads
 
 
+class DriverRecord(TrialPart):
+    """The driver that wrote and read beside the prober (docs/drivers.md)."""
+
+    name: str
+    mode: str
+    version: str
+    """As the driver reports it."""
+    hosts: list[str]
+    """The nodes that it was given, in that order."""
+    connections: int
+    rates: dict[str, int]
+    """Slots in a second, by stream."""
+    errors: dict[str, str]
+    """Its own error codes, each with the text with which it came first."""
+    figures: Figures
+    ledger: LedgerCounts | None
+    """Null in an interrupted trial, whose ledgers were not read."""
+
+
 class TrialStep(TrialPart):
     """One step of a trial's schedule as it went, a fault or an action; times on the prober's clock,
     ms.
@@ -241,3 +260,5 @@ class TrialRecord(TrialPart):
     """
     log_lines: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Pattern looked for in the servers' logs → server → its first line of the trial with it."""
+    driver: DriverRecord | None = None
+    """Null in a trial without one, and where its log could not be judged."""

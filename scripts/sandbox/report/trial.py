@@ -10,6 +10,7 @@ from sandbox.record.trial import StaleReads, TrialRecord, TrialStep
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import Document, Fact
+from sandbox.report.driver import driver_facts
 from sandbox.report.result import check_facts, run_document
 from sandbox.report.text import UNKNOWN
 from sandbox.report.trial_cells import LATER_MS, ms_text, only_healed
@@ -55,6 +56,7 @@ def trial_facts(record: Record) -> Iterator[Fact]:
             yield Fact("action" if step.action else "fault", step_text(step, trial))
         yield Fact("prober", _prober(trial))
         yield from _times(record, trial)
+        yield from driver_facts(record, time_text)
         yield from _cluster(record)
         yield Fact("writers seen", _writers(trial))
         yield from _errors(trial)

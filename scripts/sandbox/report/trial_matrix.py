@@ -12,6 +12,7 @@ from sandbox.record.record import Record
 from sandbox.record.trial import LedgerCounts
 from sandbox.report.answer import answer, expected_sentence, places
 from sandbox.report.document import Table
+from sandbox.report.driver import driver_tables
 from sandbox.report.text import UNKNOWN, figure, varied
 from sandbox.report.trial_cells import (
     LATER_MS,
@@ -73,7 +74,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
             factors, header, [(cell.levels, row(cell)) for cell in found], title, note
         )
 
-    shown = ("rto_ms", *_RECOVERY)
+    shown = ("rto_ms", *_RECOVERY, *in_group("driver"))
     asked_too = [name for name in part.metrics if METRICS[name].may_be_open and name not in shown]
     times = [*_RECOVERY, *asked_too]
     of_cluster = in_group("cluster")
@@ -111,7 +112,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
         [METRICS[name].short for name in of_cluster],
         lambda cell: [median_of(cell, name) for name in of_cluster],
     )
-    return [*tables[:2], *([flow] if clusters else []), *tables[2:]]
+    beside = [*([flow] if clusters else []), *driver_tables(part, records)]
+    return [*tables[:2], *beside, *tables[2:]]
 
 
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:

@@ -290,6 +290,13 @@ class RunningStack(Protocol):
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         """Starts a command in a node; its input stays open until ``close_stdin``."""
 
+    def stream_beside(self, node: str, image: str, argv: Sequence[str], weight: float) -> Stream:
+        """Starts a program in a container of its own, in the network of a node; it ends with its
+        input.
+
+        ``image``: a key of the catalog, whose image is here; ``weight``: of its CPUs, as `weigh`.
+        """
+
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         """Each node's answer to its readiness question, all asked at once."""
 

@@ -10,8 +10,9 @@ from sandbox.core.errors import ExitCode, MachineError
 from sandbox.core.paths import CHECKOUT
 from sandbox.stack import inventory
 from sandbox.stack.ask_states import look
+from sandbox.stack.beside import stream_beside
 from sandbox.stack.control import Control, ExternalControl
-from sandbox.stack.engine import Docker, Feed
+from sandbox.stack.engine import CommandStream, Docker, Feed
 from sandbox.stack.naming import choose_project, name_option
 from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import NodeControl, OnEvent, RunningStack
@@ -33,6 +34,12 @@ class Stack(StackNodes, RunningStack):  # type: ignore[override]  # its inputs a
             if external.node == node:
                 return ExternalControl(self, external)
         return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
+
+    def stream_beside(
+        self, node: str, image: str, argv: Sequence[str], weight: float
+    ) -> CommandStream:
+        where = self.container(node)
+        return stream_beside(self.docker, self.identity, where, image, argv, weight)
 
     def upgrade(self, node: str, version: str) -> None:
         # Late, for start-up time: it plans, and the planner's libraries take longer than all that a

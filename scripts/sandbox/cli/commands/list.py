@@ -1,4 +1,4 @@
-"""list: the available workloads, matrices, settings, faults, actions, image versions and
+"""list: the available workloads, matrices, settings, faults, actions, drivers, image versions and
 results.
 """
 
@@ -18,15 +18,17 @@ def command(
         str | None,
         place(
             "WHAT",
-            "workloads, matrices, settings, faults, actions, versions or results.",
+            "workloads, matrices, settings, faults, actions, drivers, versions or results.",
             lambda incomplete: [each for each in LISTS if each.startswith(incomplete)],
         ),
     ] = None,
     what: Annotated[
         str | None,
-        typer.Option(help="Workloads, matrices, settings, faults, actions, versions or results."),
+        typer.Option(
+            help="Workloads, matrices, settings, faults, actions, drivers, versions or results."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List workloads, matrices, settings, faults, actions, versions or results."""
+    """List workloads, matrices, settings, faults, actions, drivers, versions, results."""
     show_list(either(which, what, "WHAT"), json)

@@ -6,7 +6,13 @@ from typing import Annotated
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.measuring import load_asked, measured, scenario_asked, show_run
+from sandbox.cli.common.measuring import (
+    driver_of_trial,
+    load_asked,
+    measured,
+    scenario_asked,
+    show_run,
+)
 from sandbox.cli.common.options import Json, Name, chosen
 from sandbox.cli.common.repeating import measured_repeatedly, show_repeats
 from sandbox.cli.registry import About
@@ -65,6 +71,10 @@ def command(
     via: Annotated[
         str | None, chosen("Node, term, node:port, writer or reader.", completion.entry)
     ] = None,
+    driver: Annotated[
+        str | None,
+        chosen("Driver beside the prober, such as connector-j:sequential.", completion.driver),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Draws nodes and keys (random).")] = None,
     repeat: Repeat = None,
     until: Until = None,
@@ -77,7 +87,7 @@ def command(
     request = TrialRequest(
         load, parameters, via, seed, tuple(sys.argv),
         scenario=scenario, loaded=workload is not None, rates=ProberRates.at(rate),
-        transaction=transaction,
+        transaction=transaction, driver=driver_of_trial(driver),
     )  # fmt: skip
     repeats = repeats_asked(repeat, until, fresh, request)
     if repeats is not None:

@@ -113,3 +113,13 @@ def trial_fault() -> Iterable[str]:
     from sandbox.measure.trial.scenario import schedule_names
 
     return {*FAULT_KINDS.names(), *ACTION_KINDS.names(), *schedule_names()}
+
+
+@_quietly
+def driver() -> Iterable[str]:
+    """Names of drivers, alone and with each of their modes."""
+    from sandbox.measure.trial.drivers import every_driver
+
+    for name, each in every_driver().items():
+        yield name
+        yield from (f"{name}:{mode}" for mode in each.modes)

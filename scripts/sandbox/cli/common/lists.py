@@ -15,6 +15,7 @@ from sandbox.failure.action import ACTION_KINDS
 from sandbox.failure.fault import FAULT_KINDS
 from sandbox.load.common.registry import WORKLOADS, find_workloads
 from sandbox.matrix.file import MATRICES, read_matrix
+from sandbox.measure.trial.drivers import every_driver
 from sandbox.measure.trial.scenario import FAULTS, read_profile, schedule_names
 from sandbox.profile.alternatives import series_versions
 from sandbox.profile.images import Availability
@@ -115,6 +116,11 @@ def _actions() -> Iterator[Row]:
         yield {"action": name, "options": list(option_texts(kind)), "help": help_line(kind)}
 
 
+def _drivers() -> Iterator[Row]:
+    for name, each in every_driver().items():
+        yield {"driver": name, "modes": each.mode_names, "help": each.help}
+
+
 def _results() -> Iterator[Row]:
     for result in all_results(RESULTS):
         try:
@@ -137,6 +143,7 @@ LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "settings": _settings,
     "faults": _faults,
     "actions": _actions,
+    "drivers": _drivers,
     "versions": _versions,
     "results": _results,
 }

@@ -15,11 +15,14 @@ from sandbox.failure.fault import fault_named
 from sandbox.load.common.registry import EXAMPLE, NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Event, Parameters, Progress, make_parameters, refuse_unused
 from sandbox.measure.run import AnyRequest
+from sandbox.measure.trial.drivers import IMAGE, DriverChoice, driver_asked
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.scenario import FIRST_S, Scenario, scenario_of, schedule_names
 from sandbox.measure.trial.schedule import length
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
 from sandbox.report.document import Document
+from sandbox.stack.beside import supply_beside
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 
@@ -70,6 +73,13 @@ def scenario_asked(
     return scenario_of([step])
 
 
+def driver_of_trial(asked: str | None) -> DriverChoice | None:
+    """The driver asked for; None without one. Raises SandboxError (exit 2) for one that there is
+    not.
+    """
+    return driver_asked(asked) if asked else None
+
+
 def measured(
     command: str, name: str | None, measure: Measure[AnyRequest], request: AnyRequest
 ) -> Measured:
@@ -81,6 +91,8 @@ def measured(
         with ProgressDisplay(command) as progress:
             # Once its snapshot is taken, which a change would make void.
             stack = quiet_stack(name, progress)
+            if isinstance(request, TrialRequest) and request.driver is not None:
+                supply_beside(IMAGE, progress, stack.docker)
         return measure(stack, request, RESULTS, line)
 
 

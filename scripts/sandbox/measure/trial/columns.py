@@ -96,6 +96,7 @@ class Collected:
         self.observations: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         self.clock: dict[str, int] = {}
         self.notes: list[tuple[int, str]] = []
+        self.error_texts: dict[str, str] = {}
         self.ended = False
         self._reads = 0
         self._parts: dict[str, list[Sequence[NDArray[Any]]]] = defaultdict(list)
@@ -109,6 +110,7 @@ class Collected:
             "n": self._texts,
             "e": self._end,
             "w": self._changes,
+            "x": self._error_texts,
         }
 
     def take(self, lines: Iterable[str]) -> None:
@@ -164,6 +166,10 @@ class Collected:
         for line in lines:
             at, text = line.removeprefix("n\t").rstrip("\r\n").split("\t", 1)
             self.notes.append((int(at), text))
+
+    def _error_texts(self, lines: list[str]) -> None:
+        for code, text in zip(*_turned(lines, 3), strict=True):
+            self.error_texts.setdefault(code, text)
 
     def _end(self, lines: list[str]) -> None:
         (at,) = _turned(lines, 2)

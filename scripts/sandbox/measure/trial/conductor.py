@@ -354,3 +354,5 @@ class Conductor:
         if nodes := set(self._moving):
             with suppress(SandboxError):  # an engine that does not answer now is asked again
                 self._run.timeline.moved |= self._prober.follow_addresses(nodes)
+                if self._run.driver is not None:
+                    self._run.driver.follow_addresses(nodes)

@@ -13,6 +13,8 @@ from sandbox.stack.client_python import QueryResult, Statement, Target, ask, scr
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 
 TABLE = "ledger"
+OF_DRIVER = "ledger_of_driver"
+"""The rows that a driver writes beside the prober (docs/drivers.md)."""
 _COLUMNS = (
     "id BIGINT AUTO_INCREMENT PRIMARY KEY, op_id BIGINT NOT NULL, attempt INT NOT NULL,"
     " node VARCHAR(64) NOT NULL, at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), KEY (op_id)"
@@ -42,12 +44,14 @@ class NodeReading:
     problem: str | None = None
 
 
-def make_ledger(session: Session, schema: str) -> None:
-    """An empty ledger. Raises RunEndedError where the writer refuses it."""
-    statements: list[Statement] = [
-        f"DROP TABLE IF EXISTS `{schema}`.{TABLE}",
-        f"CREATE TABLE `{schema}`.{TABLE} ({_COLUMNS}) ENGINE=InnoDB",
-    ]
+def make_ledger(session: Session, schema: str, *more: str) -> None:
+    """An empty ledger, and ``more`` of other names. Raises RunEndedError where the writer refuses
+    it.
+    """
+    statements: list[Statement] = []
+    for table in (TABLE, *more):
+        statements.append(f"DROP TABLE IF EXISTS `{schema}`.{table}")
+        statements.append(f"CREATE TABLE `{schema}`.{table} ({_COLUMNS}) ENGINE=InnoDB")
     answer = ask_writer(session, *statements, in_schema=False)
     if answer.error:
         raise RunEndedError("infra_error", f"the ledger could not be made: {answer.error}")
@@ -152,24 +156,27 @@ def _cell(rows: Sequence[Sequence[Any]]) -> Any:
 
 
 def read_ledgers_of(
-    session: Session, schema: str, servers: Sequence[StackNode]
+    session: Session, schema: str, servers: Sequence[StackNode], table: str = TABLE
 ) -> dict[str, NodeReading]:
     """The contents of every server now, the writer's last: whatever another one has beyond it was
     never the writer's.
     """
     order = sorted(servers, key=lambda server: server.name == session.writer.node)
     return {
-        server.name: _read(session, schema, server) for server in order if server.port is not None
+        server.name: _read(session, schema, table, server)
+        for server in order
+        if server.port is not None
     }
 
 
-def _read(session: Session, schema: str, server: StackNode) -> NodeReading:
+def _read(session: Session, schema: str, table: str, server: StackNode) -> NodeReading:
     account = "root" if server.has_container else "app"
     request = {
         "host": server.host,
         "port": server.port,
         "user_file": f"/sandbox/{account}.cnf",
         "schema": schema,
+        "table": table,
         "family": server.family or "mysql",
         "timeout_s": _READ_S,
     }

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,8 @@ class ProberLog:
     """Whether the end line was there: every slot in flight has ended."""
     codes: Sequence[str]
     nodes: Sequence[str]
+    error_texts: Mapping[str, str] = field(default_factory=dict)
+    """Error code → the text with which a driver gave it first; the prober logs none."""
 
     def delta_us(self, stream: str) -> float | None:
         """Time between two slots of a stream; None for one that the request does not have."""
@@ -177,6 +179,7 @@ def _log(header: Mapping[str, Any], collected: Collected) -> ProberLog:
         ended=collected.ended,
         codes=tuple(collected.codes),
         nodes=tuple(collected.nodes),
+        error_texts=dict(collected.error_texts),
     )
 
 

@@ -10,6 +10,12 @@ import numpy as np
 
 from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial.check import Evidence, judge_all
+from sandbox.measure.trial.driver_result import (
+    driver_checks,
+    driver_counts,
+    driver_record,
+    driver_times,
+)
 from sandbox.measure.trial.figures import Cause, figures_of, nearest_rank
 from sandbox.measure.trial.ledger import Ledger, rows_of, split_brain
 from sandbox.measure.trial.ledger_on_servers import NodeReading
@@ -49,12 +55,14 @@ def judge_trial(
     readings: Mapping[str, NodeReading],
     behind: Mapping[str, str],
     idle: Collection[str] = (),
+    of_driver: Mapping[str, NodeReading] | None = None,
 ) -> None:
     """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no
     failure of the run.
 
     ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up
-    then, each with the reason; ``idle``: those of them that are out of their group. Raises
+    then, each with the reason; ``idle``: those of them that are out of their group;
+    ``of_driver``: the readings of the driver's ledger, where there is one. Raises
     RunEndedError where the prober itself was too late to measure anything, or ended before the
     trial, and where an action was not done.
     """
@@ -68,18 +76,29 @@ def judge_trial(
     rows = {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}
     ledger = Ledger(log, rows, writer)
     counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
-    lengths = _latencies(log, t0_us, healed_us) | _join(timeline)
+    driver = driver_record(
+        run,
+        lambda of_driver: _figures(of_driver, timeline, t0_us, end_us),
+        log.observations,
+        of_driver or {},
+        writer,
+    )
+    lengths = _latencies(log, t0_us, healed_us) | _join(timeline) | driver_times(driver)
     still_open = [name for name, (_, is_open) in lengths.items() if is_open]
     recovered_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
     figures = figures.model_copy(
         update={"censored": (*figures.censored, *still_open), "recovered_by": recovered_by}
     )
     known: dict[str, float | None] = {name: ms for name, (ms, _) in lengths.items()}
-    known |= _beside(run, log, t0_us, healed_us)
+    known |= _beside(run, log, t0_us, healed_us) | driver_counts(driver)
     run.metrics = _metrics(figures, counts, timeline, t0_us).model_copy(update=known)
-    run.judged = _record(run, log, figures, counts, (t0_us, end_us))
+    judged = _record(run, log, figures, counts, (t0_us, end_us))
+    run.judged = judged.model_copy(update={"driver": driver})
     evidence = _evidence(run, readings, figures, counts, writer)
-    run.checks += judge_all(replace(evidence, behind=behind, idle=idle))
+    evidence = replace(evidence, behind=behind, idle=idle)
+    run.checks += judge_all(evidence)
+    if driver is not None:
+        run.checks += driver_checks(evidence, driver)
     _require_measured(figures, timeline)
 
 

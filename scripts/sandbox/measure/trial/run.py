@@ -11,6 +11,8 @@ from sandbox.failure.breaker import Breaking
 from sandbox.failure.targets import refuse_impossible
 from sandbox.load.common.workload import refuse_as_companion
 from sandbox.measure.run import Run, RunRequest
+from sandbox.measure.trial.driver_client import DriverClient, DriverPlan
+from sandbox.measure.trial.drivers import DriverChoice
 from sandbox.measure.trial.ledger_on_servers import schema_of
 from sandbox.measure.trial.prober import Prober, ProberPlan, ProberRates
 from sandbox.measure.trial.scenario import Scenario
@@ -38,6 +40,8 @@ class TrialRequest(RunRequest):
     timeout_s: float = 2.0
     transaction: bool = False
     redundancy_limit_s: float = 180.0
+    driver: DriverChoice | None = None
+    """The driver that writes and reads beside the prober; None: the prober alone."""
 
     def __post_init__(self) -> None:
         """Raises SandboxError (exit 2) for an entry point or a workload that no trial can have."""
@@ -84,6 +88,8 @@ class TrialRequest(RunRequest):
         for step in self.schedule.steps:
             if step.target != SAME:
                 refuse_impossible(step.name, step.target, nodes, entry.group_index)
+        if self.driver is not None:
+            self.driver.refuse_unfit(nodes, entry)
 
 
 @dataclass
@@ -150,6 +156,8 @@ class TrialRun(Run[TrialRequest]):
     """Heals whatever is broken when the run is closed, and when this process is killed."""
     prober: Prober
     """The prober, with its plan from the beginning; a step starts it."""
+    driver: DriverClient | None = None
+    """The driver beside it, with its plan from the beginning; None in a trial without one."""
     load: LoadAlongside | None = None
     """None in an idle trial, and before its start."""
     timeline: Timeline = field(default_factory=Timeline)
@@ -176,12 +184,8 @@ def prober_plan(
     """The plan of a prober: through a proxy, or as a client that knows every server of the group
     and tries the next.
     """
-    servers = [
-        node
-        for node in nodes
-        if node.is_server and node.group_index == entry.group_index and node.port
-    ]
-    direct = sorted(servers, key=lambda node: node.name != entry.node)
+    servers = _servers_of(nodes, entry)
+    direct = _entry_first(servers, entry)
     through_proxy = any(node.kind == "proxy" for node in nodes if node.name == entry.node)
     write = [(entry.node, entry.port)] if through_proxy else _ports(direct)
     readers = [node for node in servers if roles.get(node.name) == "reader"]
@@ -195,6 +199,32 @@ def prober_plan(
     return ProberPlan(
         write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed
     )
+
+
+def driver_plan(
+    entry: EntryPoint, nodes: Sequence[StackNode], trial: TrialRequest, seed: int
+) -> DriverPlan | None:
+    """The plan of the driver; None where none is asked for."""
+    if trial.driver is None:
+        return None
+    servers = _entry_first(_servers_of(nodes, entry), entry)
+    hosts = trial.driver.hosts(_ports(servers), entry)
+    schema = schema_of(entry)
+    return DriverPlan(trial.driver, hosts, schema, trial.timeout_s, trial.transaction, seed)
+
+
+def _servers_of(nodes: Sequence[StackNode], entry: EntryPoint) -> list[StackNode]:
+    """The servers behind an entry point."""
+    return [
+        node
+        for node in nodes
+        if node.is_server and node.group_index == entry.group_index and node.port
+    ]
+
+
+def _entry_first(servers: Sequence[StackNode], entry: EntryPoint) -> list[StackNode]:
+    """Servers as a client lists them: the one that is the entry point itself comes first."""
+    return sorted(servers, key=lambda node: node.name != entry.node)
 
 
 def _ports(nodes: Sequence[StackNode]) -> list[tuple[str, int]]:

@@ -27,7 +27,9 @@ from sandbox.measure.run import (
 )
 from sandbox.measure.sampler import Sampler
 from sandbox.measure.trial.conductor import Conductor, prepare_first
+from sandbox.measure.trial.driver_client import DriverClient
 from sandbox.measure.trial.ledger_on_servers import (
+    OF_DRIVER,
     NodeReading,
     end_abandoned,
     make_ledger,
@@ -39,7 +41,7 @@ from sandbox.measure.trial.ledger_on_servers import (
 from sandbox.measure.trial.load_beside import TrialLoad, giving_way
 from sandbox.measure.trial.prober import ClockOffset, Prober
 from sandbox.measure.trial.result import is_brownout_over, judge_trial
-from sandbox.measure.trial.run import TrialRequest, TrialRun, prober_plan
+from sandbox.measure.trial.run import TrialRequest, TrialRun, driver_plan, prober_plan
 from sandbox.measure.trial.watch import ChangeLog
 from sandbox.record.record import CheckRecord, Record, Status
 from sandbox.record.store import ResultFolder
@@ -80,8 +82,8 @@ def exit_code(record: Record) -> ExitCode:
 
 def open_trial(opening: Opening[TrialRequest], place: RunPlace) -> TrialRun:
     """The trial before its first step: its guard is there from here on, its prober waits."""
-    prober = _prober(opening)
-    run = open_run(TrialRun, opening, place, breaking=_breaking(opening.stack), prober=prober)
+    beside = {"prober": _prober(opening), "driver": _driver(opening)}
+    run = open_run(TrialRun, opening, place, breaking=_breaking(opening.stack), **beside)
     run.closing.callback(run.breaking.close)
     return run
 
@@ -102,6 +104,13 @@ def _prober(opening: Opening[TrialRequest]) -> Prober:
     return Prober(stack, session.client, plan, changes.take)
 
 
+def _driver(opening: Opening[TrialRequest]) -> DriverClient | None:
+    """The driver by its plan, where one is asked for."""
+    session = opening.session
+    plan = driver_plan(session.entry, opening.nodes, opening.request, session.seed)
+    return DriverClient(opening.stack, session.client, plan) if plan else None
+
+
 def prepare_ledger(run: TrialRun) -> None:
     """An empty ledger on every server, and the data of the workload, whether it runs or not.
 
@@ -111,7 +120,7 @@ def prepare_ledger(run: TrialRun) -> None:
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     session = run.session
     schema = schema_of(run.session.entry)
-    make_ledger(session, schema)
+    make_ledger(session, schema, *([OF_DRIVER] if run.driver else []))
     servers = followers(session.servers, session.writer.node)
     if behind := wait_for_readers(session, servers):
         why = behind | _broken(run, servers)  # an error of replication says more than an old row
@@ -160,9 +169,15 @@ def start_prober(run: TrialRun) -> None:
     _start_sampler(run)
     with refusals():
         prepare_first(run, run.request.schedule.in_time())
+    if run.driver is not None:  # before the prober, whose slots its start would delay
+        run.closing.callback(run.driver.close)
+        run.driver.start(run.keep("driver", "driver.log"))
     run.prober.start(run.keep("probe", "probe.log"))
     run.closing.callback(run.prober.close)
     run.prober.wait_for_writes()
+    if run.driver is not None and run.prober.began_ns is not None:
+        run.driver.begin_slots(run.prober.began_ns)
+        run.driver.wait_for_writes()
 
 
 def _start_sampler(run: TrialRun) -> None:
@@ -200,13 +215,22 @@ def break_and_heal(run: TrialRun) -> None:
         conductor.wait_until_whole(run.request.redundancy_limit_s)
         time.sleep(TAIL_S)
         _outlast_brownout(run, clock)
+        if run.driver is not None:
+            run.driver.is_back_within()
         run.timeline.end_us = clock.prober_us(time.monotonic_ns())
-        run.prober.stop()
+        _stop_clients(run)
         run.breaking.close()
         conductor.close()
     run.sampling.close()
     if run.load is not None:
         run.load.save(run.keep("load_seconds", "load-seconds.csv"), clock.prober_us)
+
+
+def _stop_clients(run: TrialRun) -> None:
+    """The driver first: whoever has the prober's newest row then has all of the driver's."""
+    if run.driver is not None and run.driver.started:
+        run.driver.stop()
+    run.prober.stop()
 
 
 def _outlast_brownout(run: TrialRun, clock: ClockOffset) -> None:
@@ -259,13 +283,16 @@ def read_ledgers(run: TrialRun) -> None:
     readings |= {name: NodeReading(None, None, state) for name, state in gone.items()}
     if has_ledger:
         run.checks += _ledger_of_load(run, replace(session, servers=there), writer)
+    of_driver: dict[str, NodeReading] = {}
+    if run.driver is not None:
+        of_driver = read_ledgers_of(session, schema, there, OF_DRIVER)
     after, _ = take_snapshots(run.stack, session.client, there)
     run.refused = connections_refused(run.before, after)
     known = {name: state for name, state in after.items() if name in run.before}
     run.after = {
         name: state for name, state in known.items() if not restarted(run.before[name], state)
     }
-    judge_trial(run, writer.name if writer else None, readings, behind, idle)
+    judge_trial(run, writer.name if writer else None, readings, behind, idle, of_driver)
 
 
 def _ledger_of_load(
@@ -316,7 +343,7 @@ def _heal_and_end(run: TrialRun) -> None:
         if each.step.fault is not None and each.healed_us is None:
             each.heal_began_us = timeline.end_us
             each.healed_us = healed_us
-    run.prober.stop()
+    _stop_clients(run)
 
 
 STEPS: dict[str, Callable[[TrialRun], None]] = {

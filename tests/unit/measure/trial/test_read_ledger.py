@@ -64,7 +64,7 @@ class Table:
 
 def request(family: str = "mysql") -> dict[str, Any]:
     place = {"host": "172.18.0.2", "port": 3306, "schema": "sbtest", "user_file": "/none"}
-    return {**place, "family": family, "timeout_s": 10}
+    return {**place, "table": "ledger", "family": family, "timeout_s": 10}
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, table: Table, family: str = "mysql") -> dict[str, Any]:

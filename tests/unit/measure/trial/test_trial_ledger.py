@@ -225,6 +225,7 @@ def test_every_node_is_read_and_the_writer_last() -> None:
         "port": 3306,
         "user_file": "/sandbox/root.cnf",
         "schema": "sandbox",
+        "table": "ledger",
         "family": "mysql",
         "timeout_s": module._READ_S,
     }

@@ -30,10 +30,11 @@ else:
     import prober_streams as streams
 
 TABLE = "ledger_of_driver"
-INSERT = f"INSERT INTO {TABLE} (op_id, attempt, node, at) VALUES (%d, 1, @@hostname, NOW(6))"
-SELECT = streams.SELECT.replace("FROM ledger", f"FROM {TABLE}")
+INSERT = streams.INSERT.replace("INTO ledger", f"INTO {TABLE}")
 VERBS = {"pooled": "write", "fresh": "fresh", "writer": "read"}
 """By stream, how its statements are asked for."""
+FINISH_S = 10.0
+"""For the statements under way at the end; what is still out then has no outcome."""
 HOSTS = Path("/etc/hosts")
 ACCOUNT = Path("/run/driver.cnf")
 
@@ -83,11 +84,11 @@ class Said:
 class Ask(NamedTuple):
     """The way to a driver's programs: asks, and notes errors."""
 
-    programs: programs.Programs
+    every: programs.Programs
     said: Said
 
     def __call__(self, verb: str, sql: str) -> programs.Answer:
-        answer = self.programs.ask(verb, sql)
+        answer = self.every.ask(verb, sql)
         self.said.note(answer)
         return answer
 
@@ -108,7 +109,7 @@ class Writes(NamedTuple):
 
     def _send(self, op: int) -> None:
         sent_us = self.shared.clock()
-        answer = self.ask(VERBS[self.name], INSERT % op)
+        answer = self.ask(VERBS[self.name], INSERT % (op, 1))
         done_us = self.shared.clock()
         outcome = links.ACKED
         if answer.code != links.NONE:
@@ -131,7 +132,7 @@ class Reader:
         self._clock = clock
 
     def run(
-        self, attempt: streams.Attempt, work: Callable[["Reader"], Any]
+        self, _attempt: streams.Attempt, work: Callable[["Reader"], Any]
     ) -> tuple[Any, links.Code, int]:
         """The answer of ``work``, or None with the error's code; and when that was, µs."""
         try:
@@ -140,11 +141,12 @@ class Reader:
             return None, error.args[0], self._clock()
 
     def execute(
-        self, deadline_s: float, statement: str, values: Sequence[Sequence[int | None]]
+        self, _deadline_s: float, statement: str, values: Sequence[Sequence[int | None]]
     ) -> list[tuple[str, int, str]]:
         """The one row of the prober's read."""
         asked = ", ".join("NULL" if op is None else str(op) for op in values[0])
-        answer = self._ask("read", SELECT % f"({asked})")
+        of_driver = statement.replace("FROM ledger", f"FROM {TABLE}")
+        answer = self._ask("read", of_driver % f"({asked})")
         if answer.code != links.NONE:
             raise RefusedError(answer.code)
         node, count, ops = answer.fields
@@ -210,6 +212,8 @@ def wait_for_begin(commands: Iterable[str]) -> int | None:
         match command.split():
             case ["begin", began_ns]:
                 return int(began_ns)
+            case ["stop"]:
+                return None
     return None
 
 
@@ -243,7 +247,7 @@ def run(
     for each in slots:
         each.begin()
     ending.stopped.wait(request["seconds_limit"])
-    prober.finish(slots, programs.ANSWER_LIMIT_S, lines, clock, ending)
+    prober.finish(slots, FINISH_S, lines, clock, ending)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import pymysql
 # Ten packets where a packet for each row would take PyMySQL a second; the count shows whether a
 # list was cut off.
 PART = (
-    "SELECT node, COUNT(*), MAX(id), GROUP_CONCAT(op_id) FROM (SELECT id, node, op_id FROM ledger"
+    "SELECT node, COUNT(*), MAX(id), GROUP_CONCAT(op_id) FROM (SELECT id, node, op_id FROM {table}"
     " WHERE id > %s ORDER BY id LIMIT 20000) AS part GROUP BY node"
 )
 SESSION = "SET SESSION group_concat_max_len = 1000000"
@@ -36,13 +36,14 @@ def ranges(numbers: Iterable[int]) -> list[str]:
     return [f"{first}-{last}" for first, last in runs]
 
 
-def read_rows(cursor: Any) -> dict[str, list[int]]:
+def read_rows(cursor: Any, table: str = "ledger") -> dict[str, list[int]]:
     """The op ids of all rows by the node that took them. Raises BufferError for a list that the
     server cut off.
     """
     found: dict[str, list[int]] = {}
     last_id = 0
-    while cursor.execute(PART, (last_id,)):
+    part = PART.format(table=table)
+    while cursor.execute(part, (last_id,)):
         for node, count, id_, listed in cursor.fetchall():
             ops = [int(op) for op in listed.split(b"," if isinstance(listed, bytes) else ",")]
             if len(ops) != count:
@@ -69,7 +70,7 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
     ):
         for statement in (SESSION, SNAPSHOT):
             cursor.execute(statement)
-        found = read_rows(cursor)
+        found = read_rows(cursor, request["table"])
         cursor.execute(GTID[request["family"]])
         ((gtid,),) = cursor.fetchall()
     counts = Counter(op for ops in found.values() for op in ops)
@@ -95,7 +96,7 @@ def main() -> None:
     """One request per line, one answer per line, until the input ends. Source of the separator: RFC
     7464.
 
-    A request: {"host": IP, "port", "schema", "user_file", "family": "mysql" or "mariadb",
+    A request: {"host": IP, "port", "schema", "table", "user_file", "family": "mysql" or "mariadb",
     "timeout_s"}.
     """
     for line in sys.stdin:
