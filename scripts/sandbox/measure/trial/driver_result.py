@@ -39,21 +39,23 @@ def driver_record(
     run: TrialRun,
     figures_of: Callable[[ProberLog], Figures],
     seen: Seen,
-    readings: Mapping[str, NodeReading],
+    readings: Mapping[str, NodeReading] | None,
     writer: str | None,
 ) -> DriverRecord | None:
-    """The record of the driver; None in a trial without one.
+    """The record of the driver; None in a trial without one, and in one that was interrupted before
+    its first slot.
 
     ``figures_of``: the figures of a log in this trial; ``seen``: what the prober observed;
-    ``readings``: of the driver's ledger, none where they were not read. Raises RunEndedError where
-    it ended before the trial.
+    ``readings``: of the driver's ledger, None where the trial was interrupted. Raises RunEndedError
+    where it ended before the trial.
     """
     driver = run.driver
-    if driver is None or not _has_log(run):
+    if driver is None or (readings is None and not _has_log(run)):
         return None
     log = driver_log(run, driver)
     choice = driver.plan.choice
-    rows = {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}
+    known = readings or {}
+    rows = {node: rows_of(each.rows) for node, each in known.items() if each.rows is not None}
     ledger = Ledger(replace(log, observations=seen), rows, writer)
     figures = figures_of(log)
     takers = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
@@ -71,7 +73,7 @@ def driver_record(
 
 
 def _has_log(run: TrialRun) -> bool:
-    """Whether its first slot began; a trial may be interrupted before that."""
+    """Whether its first slot began."""
     path = run.folder / run.files.get("driver", "")
     return path.is_file() and path.stat().st_size > 0
 

@@ -159,9 +159,9 @@ class Prober:
         """The server to which a client that has a list of them sends its pooled writes now; None
         through a proxy.
         """
-        self.began_ns: int | None = None
-        """Time 0 of its log on the monotonic clock of the machine that it runs on; None until that
-        is known.
+        self.began_ns = 0
+        """Time 0 of its log on the monotonic clock of the machine that it runs on, once its log has
+        begun.
         """
         self._last = ""
 
@@ -283,7 +283,7 @@ class Prober:
 
     def _note(self, line: str) -> None:
         if line.startswith(HEADER):
-            self.began_ns = json.loads(line).get("began_ns")
+            self.began_ns = json.loads(line)["began_ns"]
         kind, _, rest = line.partition("\t")
         if kind == "o" and "\tacked\t" in rest:
             self.acknowledged += 1

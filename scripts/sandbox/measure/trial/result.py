@@ -78,9 +78,9 @@ def judge_trial(
     counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
     driver = driver_record(
         run,
-        lambda of_driver: _figures(of_driver, timeline, t0_us, end_us),
+        lambda other: _figures(other, timeline, t0_us, end_us),
         log.observations,
-        of_driver or {},
+        of_driver,
         writer,
     )
     lengths = _latencies(log, t0_us, healed_us) | _join(timeline) | driver_times(driver)

@@ -170,12 +170,12 @@ def start_prober(run: TrialRun) -> None:
     with refusals():
         prepare_first(run, run.request.schedule.in_time())
     if run.driver is not None:  # before the prober, whose slots its start would delay
-        run.closing.callback(run.driver.close)
         run.driver.start(run.keep("driver", "driver.log"))
+        run.closing.callback(run.driver.close)
     run.prober.start(run.keep("probe", "probe.log"))
     run.closing.callback(run.prober.close)
     run.prober.wait_for_writes()
-    if run.driver is not None and run.prober.began_ns is not None:
+    if run.driver is not None:
         run.driver.begin_slots(run.prober.began_ns)
         run.driver.wait_for_writes()
 

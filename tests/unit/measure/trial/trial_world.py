@@ -22,7 +22,7 @@ SLOT_US = 10_000
 BASELINE_US = 500_000
 """What the prober has done by the time that somebody first looks."""
 ADDRESSES = {"mysql1": "172.18.0.2", "replica1": "172.18.0.3"}
-HEADER = {"probe": 1, "began_utc_s": 1732000000.0}
+HEADER = {"probe": 1, "began_utc_s": 1732000000.0, "began_ns": 1}
 
 
 @dataclass
