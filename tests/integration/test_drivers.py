@@ -1,4 +1,4 @@
-"""Drivers of applications beside the prober, on a real cluster: each writes, reads, and is judged."""
+"""Drivers of applications beside the prober on a real cluster: each writes and reads."""
 
 from collections.abc import Iterator
 from typing import Any

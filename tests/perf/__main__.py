@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from perf.drivers import driver_figures
 from perf.made_up import write_made_up
 from perf.matrix import matrix_overhead_ratio, restart_overhead_s
 from perf.query import query_figures
@@ -57,6 +58,7 @@ def perf(repetitions: int) -> None:
     # In this order: the first makes the data of both.
     figures |= restart_overhead_s() | matrix_overhead_ratio()
     figures |= trial_figures()
+    figures |= driver_figures()
     tell("query over 10,000 records")
     figures |= query_figures()
     print(json.dumps(figures, indent=2))

@@ -10,9 +10,13 @@ from dbapi import Opening, Talk, read_opening
 
 
 def connect(opening: Opening) -> Any:
-    """One host, or the list of its option ``failover``."""
-    places = [{"host": name, "port": port} for name, port in opening.hosts]
-    where: dict[str, Any] = {"failover": places} if opening.mode == "failover" else places[0]
+    """One host, or the list of its option ``failover``; of equal priority it would draw one."""
+    host, port = opening.hosts[0]
+    where: dict[str, Any] = {"host": host, "port": port}
+    if opening.mode == "failover":
+        order = zip(opening.hosts, range(100, 0, -1))
+        places = [{"host": at[0], "port": at[1], "priority": each} for at, each in order]
+        where = {"failover": places}
     return mysql.connector.connect(
         **where,
         user=opening.user,

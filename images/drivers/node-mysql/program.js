@@ -42,12 +42,12 @@ function run(connection, sql, transacted, done) {
 }
 
 function answer(connection, number, verb, sql, end) {
-  run(connection, sql, inTransaction && verb !== 'read', (error, rows) => {
+  run(connection, sql, inTransaction && verb !== 'read', (error, rows, columns) => {
     end(error);
     if (error) {
       failed(number, 'sent', error);
     } else {
-      say('ok', number, ...(verb === 'read' ? Object.values(rows[0]) : []));
+      say('ok', number, ...(verb === 'read' ? columns.map((each) => rows[0][each.name]) : []));
     }
   });
 }

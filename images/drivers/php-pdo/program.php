@@ -28,5 +28,5 @@ $run = function (PDO $connection, string $sql, bool $reads, bool $inTransaction)
 };
 
 $code = fn (Throwable $error) => $error->errorInfo[1] ?? (is_int($error->getCode()) ? $error->getCode() : 0);
-$version = 'PHP ' . PHP_VERSION . ', PDO with ' . (new ReflectionExtension('mysqlnd'))->getName() . ' ' . mysqli_get_client_info();
+$version = 'PHP ' . PHP_VERSION . ', PDO with ' . mysqli_get_client_info();
 talk($opening, $version, $connect, $run, $code);

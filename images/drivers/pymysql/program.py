@@ -24,4 +24,4 @@ def connect(opening: Opening) -> pymysql.Connection:
     )
 
 
-Talk(read_opening(), connect).listen(f"PyMySQL {pymysql.__version__}")
+Talk(read_opening(), connect).listen(f"PyMySQL {pymysql.VERSION_STRING}")

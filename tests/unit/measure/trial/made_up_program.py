@@ -11,7 +11,7 @@ def say(*fields: object) -> None:
 
 
 def main() -> None:
-    """Modes: ``good``; ``refused``; ``lost``, ``unreachable``: of every write; ``silent``; ``ends``,
+    """Modes: ``good``; ``refused``, ``lost``, ``unreachable``: every write; ``silent``; ``ends``,
     at the first write; ``broken``, before it is ready.
     """
     _, user, _, _, _, _, _, mode, hosts = sys.stdin.readline().rstrip("\n").split("\t")
