@@ -54,6 +54,7 @@ def end_beside(docker: Docker, found: Iterable[Container]) -> None:
 
 def choice_of(image: str, docker: Docker) -> "ImageChoice":
     """The image of a key of the catalog, as this machine gets it."""
+    # Late, for start-up time: Pydantic's models, which the guard of a trial does without.
     from sandbox.profile.images import choose_image
     from sandbox.profile.reader import load_library, load_lock
     from sandbox.stack.images import engine_availability
@@ -67,6 +68,7 @@ def supply_beside(image: str, on_event: OnEvent, docker: Docker) -> None:
 
     Raises SandboxError (exit 4) where it can neither be pulled nor built.
     """
+    # Late, for start-up time: likewise.
     from sandbox.stack.supply import supply
 
     supply([choice_of(image, docker)], on_event, docker)

@@ -67,7 +67,7 @@ def name_of(node: str) -> str:
     return f"{node}.driver"
 
 
-class Said:
+class ErrorTexts:
     """The text of each error code, logged when it comes for the first time."""
 
     def __init__(self, log: Callable[..., None]) -> None:
@@ -85,15 +85,15 @@ class Ask(NamedTuple):
     """The way to a driver's programs: asks, and notes errors."""
 
     every: programs.Programs
-    said: Said
+    texts: ErrorTexts
 
     def __call__(self, verb: str, sql: str) -> programs.Answer:
         answer = self.every.ask(verb, sql)
-        self.said.note(answer)
+        self.texts.note(answer)
         return answer
 
 
-class Writes(NamedTuple):
+class DriverWrites(NamedTuple):
     """A stream of writes, one row of the driver's ledger each."""
 
     name: str
@@ -120,7 +120,7 @@ class Writes(NamedTuple):
             self.shared.memory.acknowledged(op, done_us)
 
 
-class RefusedError(Exception):
+class UnansweredError(Exception):
     """A read that the driver did not get."""
 
 
@@ -137,7 +137,7 @@ class Reader:
         """The answer of ``work``, or None with the error's code; and when that was, µs."""
         try:
             return work(self), links.NONE, self._clock()
-        except RefusedError as error:
+        except UnansweredError as error:
             return None, error.args[0], self._clock()
 
     def execute(
@@ -148,7 +148,7 @@ class Reader:
         of_driver = statement.replace("FROM ledger", f"FROM {TABLE}")
         answer = self._ask("read", of_driver % f"({asked})")
         if answer.code != links.NONE:
-            raise RefusedError(answer.code)
+            raise UnansweredError(answer.code)
         node, count, ops = answer.fields
         return [(node, int(count), ops if ops[:1].isdecimal() else "")]
 
@@ -196,7 +196,7 @@ def slots_of(
     rates = {name: request["rates"].get(name, 0) for name in VERBS}
     made = []
     for place, name in enumerate(name for name in VERBS if rates[name]):
-        source: prober.Source = Writes(name, ask, shared, ops)
+        source: prober.Source = DriverWrites(name, ask, shared, ops)
         if name == "writer":
             draw = random.Random(f"{request['seed']} {name}")  # noqa: S311  (a sample, no secret)
             connections: Any = Reader(ask, shared.clock)
@@ -243,7 +243,7 @@ def run(
     bounds = request["timeout_s"], request["transaction"], 0.0
     shared = streams.Shared(lines.line, clock, streams.Memory(), *bounds)
     prober.begin(prober.obey, commands, addresses, lines, clock, ending)
-    slots = slots_of(request, shared, Ask(every, Said(lines.line)), ending)
+    slots = slots_of(request, shared, Ask(every, ErrorTexts(lines.line)), ending)
     for each in slots:
         each.begin()
     ending.stopped.wait(request["seconds_limit"])
