@@ -92,6 +92,8 @@ def measured(
             # Once its snapshot is taken, which a change would make void.
             stack = quiet_stack(name, progress)
             if isinstance(request, TrialRequest) and request.driver is not None:
+                # Before its image is built, which takes a minute.
+                request.driver.refuse_unfit(stack.nodes(), stack.entry_point(request.via))
                 supply_beside(IMAGE, progress, stack.docker)
         return measure(stack, request, RESULTS, line)
 
