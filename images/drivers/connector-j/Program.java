@@ -4,6 +4,9 @@ import com.zaxxer.hikari.HikariDataSource;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
@@ -101,12 +104,18 @@ public final class Program {
         }
     }
 
-    private static String version() throws SQLException {
+    private static String version() throws SQLException, IOException {
         java.sql.Driver driver = DriverManager.getDriver(url);
         String connector = org.mariadb.jdbc.util.VersionFactory.getInstance().getVersion();
-        String hikari = HikariDataSource.class.getPackage().getImplementationVersion();
+        String hikari = "of an unknown version";
+        // The manifest has no version; Debian's file has it in a second name.
+        try (DirectoryStream<Path> jars = Files.newDirectoryStream(Path.of("/usr/share/java"), "HikariCP-*.jar")) {
+            for (Path jar : jars) {
+                hikari = jar.getFileName().toString().replaceAll("HikariCP-|\\.jar", "");
+            }
+        }
         return "MariaDB Connector/J " + (connector == null ? driver.getMajorVersion() + "." + driver.getMinorVersion() : connector)
-            + ", HikariCP " + (hikari == null ? "of Debian" : hikari) + ", Java " + System.getProperty("java.version");
+            + ", HikariCP " + hikari + ", Java " + System.getProperty("java.version");
     }
 
     public static void main(String[] arguments) throws IOException, SQLException {
