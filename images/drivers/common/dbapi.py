@@ -1,8 +1,9 @@
-"""The protocol of docs/drivers.md for a module of Python's DB-API; each program gives its connect."""
+"""The protocol of docs/drivers.md for a module of the DB-API; each program gives its connect."""
 
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 
@@ -93,7 +94,5 @@ class Talk:
 
     def drop(self, connection: Any) -> None:
         """Closes a connection, whatever state it is in."""
-        try:
+        with suppress(Exception):  # it may be lost
             connection.close()
-        except Exception:  # noqa: BLE001, S110  (it was lost)
-            pass

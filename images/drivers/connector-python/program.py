@@ -14,8 +14,10 @@ def connect(opening: Opening) -> Any:
     host, port = opening.hosts[0]
     where: dict[str, Any] = {"host": host, "port": port}
     if opening.mode == "failover":
-        order = zip(opening.hosts, range(100, 0, -1))
-        places = [{"host": at[0], "port": at[1], "priority": each} for at, each in order]
+        places = [
+            {"host": name, "port": at, "priority": 100 - place}
+            for place, (name, at) in enumerate(opening.hosts)
+        ]
         where = {"failover": places}
     return mysql.connector.connect(
         **where,
