@@ -283,7 +283,7 @@ class Prober:
 
     def _note(self, line: str) -> None:
         if line.startswith(HEADER):
-            self.began_ns = json.loads(line)["began_ns"]
+            self.began_ns = json.loads(line).get("began_ns", 0)
         kind, _, rest = line.partition("\t")
         if kind == "o" and "\tacked\t" in rest:
             self.acknowledged += 1
