@@ -78,9 +78,16 @@ def _has_log(run: TrialRun) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def driver_checks(evidence: Evidence, driver: DriverRecord) -> list[CheckRecord]:
-    """The verdicts on its ledger; ``evidence``: that of the trial."""
-    of_driver = replace(evidence, ledger=driver.ledger, transactions={})
+def driver_checks(
+    evidence: Evidence, driver: DriverRecord, readings: Mapping[str, NodeReading] | None
+) -> list[CheckRecord]:
+    """The verdicts on its ledger; ``evidence``: that of the trial; ``readings``: as for its record,
+    whose problems come beside the trial's.
+    """
+    known = readings or {}
+    problems = {node: each.problem for node, each in known.items() if each.problem is not None}
+    unread = {**evidence.unread, **problems}
+    of_driver = replace(evidence, ledger=driver.ledger, unread=unread, transactions={})
     found = judge_all(of_driver, CHECKS)
     return [each.model_copy(update={"name": PREFIX + each.name}) for each in found]
 

@@ -98,7 +98,7 @@ def judge_trial(
     evidence = replace(evidence, behind=behind, idle=idle)
     run.checks += judge_all(evidence)
     if driver is not None:
-        run.checks += driver_checks(evidence, driver)
+        run.checks += driver_checks(evidence, driver, of_driver)
     _require_measured(figures, timeline)
 
 
