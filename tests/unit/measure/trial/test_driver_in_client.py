@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 
 from sandbox.measure.trial.prober_log import ProberLog, read_prober_log
-from unit.measure.trial.prober_rig import FOLDER, prober
+from unit.measure.trial.prober_rig import FOLDERS, prober
 
 PROGRAM = str(Path(__file__).with_name("made_up_program.py"))
 
 
 def _load(name: str) -> ModuleType:
-    sys.path.insert(0, str(FOLDER))
+    before = [*sys.path]
+    sys.path[:0] = FOLDERS
     try:
         return importlib.import_module(f"sandbox.measure.trial.in_client.{name}")
     finally:
-        sys.path.remove(str(FOLDER))
+        sys.path[:] = before
 
 
 driver = _load("driver")
@@ -176,9 +177,9 @@ def test_a_host_keeps_its_name_where_its_address_changes(tmp_path: Path) -> None
 
 
 def test_the_boot_starts_it_from_what_it_was_shipped(tmp_path: Path) -> None:
-    files = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+    files = {path.name: path.read_text() for path in Path(FOLDERS[0]).glob("*.py")}
     files["driver.py"] = "def main():\n    print('started', input())\n"
-    boot = (FOLDER / "driver_boot.py").read_text()
+    boot = (Path(FOLDERS[0]) / "driver_boot.py").read_text()
     done = subprocess.run(
         [sys.executable, "-c", boot],
         input=json.dumps(files) + "\nrequest\n",
