@@ -137,6 +137,15 @@ def test_an_error_proves_what_its_code_and_phase_prove(
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [("1290", 1290), ("08000", "08000"), ("dial error", "dial-error"), ("", "error")],
+)
+def test_an_sql_state_is_no_number_of_an_error(given: str, code: int | str) -> None:
+    answer = programs.answer_of("error", ["sent", given, "text"])
+    assert answer.code == code and answer.text == "text"
+
+
 def test_a_program_that_ends_leaves_the_outcome_open_and_is_started_again(tmp_path: Path) -> None:
     log = Ran(request("ends", rates={"pooled": 10, "writer": 50}), tmp_path, 0.5).log
     assert outcomes(log) == {(2, "program-ended")} and len(log.writes.op) > 1

@@ -48,7 +48,9 @@ def answer_of(kind: str, fields: Sequence[str]) -> Answer:
     if kind != "error":
         raise ValueError(kind)
     phase, code, text = fields
-    known = int(code) if code.isdecimal() else code.replace(" ", "-") or "error"
+    # An SQL state such as 08000 is no number of an error.
+    is_number = code.isdecimal() and not code.startswith("0")
+    known = int(code) if is_number else code.replace(" ", "-") or "error"
     return Answer((), CONNECT if phase == CONNECT else SENT, known, text)
 
 
