@@ -117,7 +117,7 @@ def _link(row: Row) -> str:
         return f"replicates {source}"
     if state.word in ("delayed", "lagging"):
         return f"replicates {source}, {state.word} {state.reason.rpartition(' behind ')[0]} behind"
-    return f"replicates no more {source}: it is {state.text}"
+    return f"does not replicate {source}: {state.text}"
 
 
 def _links(facts: ServerFacts) -> tuple[str, ...]:

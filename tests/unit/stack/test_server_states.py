@@ -304,6 +304,40 @@ def test_the_worst_channel_counts() -> None:
     assert in_words(facts).repair == "rebuild"
 
 
+def linked(topology: str, *rows: dict[str, str]) -> tuple[str, ...]:
+    """What a server says of its link `late` from another group."""
+    row = {"Source_Host": "mysql1", "Channel_Name": "late", "Last_SQL_Errno": "0"}
+    running = {"Replica_IO_Running": "Yes", "Replica_SQL_Running": "Yes"}
+    channels = [row | running | each for each in rows]
+    facts = ServerFacts(topology, status={}, channels=channels, links=frozenset({"late"}))
+    return server_states({"a": facts})["a"].links
+
+
+def test_links_from_other_groups_stand_beside_the_state_and_do_not_change_it() -> None:
+    ahead = {"Seconds_Behind_Source": "0"}
+    assert linked("single", ahead) == ("replicates from mysql1 (channel late)",)
+    late = {"SQL_Delay": "30", "Seconds_Behind_Source": "4"}
+    assert linked("single", late) == (
+        "replicates from mysql1 (channel late), delayed by 30 s, 4 s behind",
+    )
+    failed = {"Replica_SQL_Running": "No", "Last_SQL_Errno": "1062", "Last_SQL_Error": "Duplicate"}
+    (said,) = linked("single", failed)
+    assert said == (
+        "does not replicate from mysql1 (channel late): stopped: applier, error 1062: Duplicate"
+    )
+    broken = replica(role="writer", **failed)
+    channels = [{**row, "Channel_Name": "late"} for row in broken.channels]
+    facts = ServerFacts("single", status={}, channels=channels, links=frozenset({"late"}),
+                        role="writer")  # fmt: skip
+    assert server_states({"a": facts})["a"].word == "running"
+
+
+def test_a_member_that_leaves_a_link_to_another_one_says_nothing_of_it() -> None:
+    idle = {"Replica_IO_Running": "No", "Replica_SQL_Running": "No"}
+    assert linked("galera", idle) == ()
+    assert len(linked("single", idle)) == 1
+
+
 def test_older_words_are_understood() -> None:
     answer = (
         "*************************** 1. row ***************************\n"
