@@ -82,6 +82,11 @@ def test_a_server_behind_a_group_follows_its_new_primary() -> None:
     [
         ("mariadb@11.8+galera3@11.8", "mariadb1>galera1", "galera"),
         ("mysql@9.7+gr3@9.7", "mysql1>gr1", "gr"),
+        (
+            "mariadb@11.8+mariadb@11.8+galera3@11.8",
+            "mariadb1>galera1 mariadb2>galera1:channel=b",
+            "galera",
+        ),
     ],
 )
 def test_another_member_of_a_cluster_takes_the_link_over(

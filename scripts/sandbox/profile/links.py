@@ -192,8 +192,9 @@ def _with_options(
             "the target then waits for them for ever: gtid=off, or a filter of schemas (do_db=…)"
         )
         raise _refused(link.text, "ignore_server_ids drops transactions that have GTIDs", known)
-    if not with_gtid and len(link.sources) > 1:
-        link = replace(link, sources=link.sources[:1])
+    if not with_gtid:
+        # A file and a place in it mean something to these two servers alone.
+        link = replace(link, sources=link.sources[:1], targets=link.targets[:1])
     further = _further(left, link, target)
     return replace(
         link,

@@ -109,6 +109,18 @@ def test_mysql_to_mariadb_goes_by_file_and_position() -> None:
     assert made.mixed and not made.gtid
 
 
+def test_a_link_by_file_and_position_stays_with_its_two_servers() -> None:
+    made = link("gr3@9.7+galera3@11.8", "gr2>galera3")
+    assert (made.sources, made.targets) == (("gr2",), ("galera3",))
+
+
+def test_each_link_to_a_cluster_has_an_order_of_members_of_its_own() -> None:
+    links = "mariadb1>galera1 mariadb2>galera3"
+    (script,) = {*scripts(linked("mariadb@11.8+mariadb@11.8+galera3@11.8", links)).values()}
+    assert "targets[1]='galera1 galera2 galera3'" in script
+    assert "targets[2]='galera3 galera1 galera2'" in script
+
+
 @pytest.mark.parametrize(
     ("profile", "text", "what", "known"),
     [
