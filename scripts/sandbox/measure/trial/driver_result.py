@@ -21,7 +21,7 @@ PREFIX = "driver_"
 
 
 def driver_log(run: TrialRun, driver: DriverClient) -> ProberLog:
-    """Its log. Raises RunEndedError for one without its end."""
+    """Its log. Raises RunEndedError for one that cannot be read."""
     name = run.files["driver"]
     try:
         with (run.folder / name).open(encoding="utf-8") as lines:
@@ -29,9 +29,6 @@ def driver_log(run: TrialRun, driver: DriverClient) -> ProberLog:
     except ValueError as error:
         reason = f"the driver's log cannot be read: {error}; it printed last: {driver.last_words}"
         raise RunEndedError("infra_error", reason) from error
-    if not log.ended:
-        reason = f"the driver ended before the trial did; it printed last: {driver.last_words}"
-        raise RunEndedError("infra_error", reason)
     return log
 
 
@@ -43,7 +40,7 @@ def driver_record(
     writer: str | None,
 ) -> DriverRecord | None:
     """The record of the driver; None in a trial without one, and in one that was interrupted before
-    its first slot.
+    its first slot, or in which it did not end in order.
 
     ``figures_of``: the figures of a log in this trial; ``seen``: what the prober observed;
     ``readings``: of the driver's ledger, None where the trial was interrupted. Raises RunEndedError
@@ -53,6 +50,11 @@ def driver_record(
     if driver is None or (readings is None and not _has_log(run)):
         return None
     log = driver_log(run, driver)
+    if not log.ended:
+        if readings is None:
+            return None
+        reason = f"the driver ended before the trial did; it printed last: {driver.last_words}"
+        raise RunEndedError("infra_error", reason)
     choice = driver.plan.choice
     known = readings or {}
     rows = {node: rows_of(each.rows) for node, each in known.items() if each.rows is not None}

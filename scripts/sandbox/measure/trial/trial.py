@@ -324,6 +324,8 @@ def keep_figures(run: TrialRun) -> list[str]:
         if run.judged is None and "probe" in run.files:
             judge_trial(run, None, {}, {})
             said.append("its figures end there, and no ledger was read")
+            if _has_no_driver_figures(run):
+                said.append("the driver had not ended in order, and has no figures")
     except RunEndedError as end:  # a log that cannot be judged leaves no figures
         said.append(end.reason)
     except SandboxError as error:  # a fault that cannot be healed
@@ -331,6 +333,11 @@ def keep_figures(run: TrialRun) -> list[str]:
     except KeyboardInterrupt:  # of the second one nothing but the healing is waited for
         pass
     return said
+
+
+def _has_no_driver_figures(run: TrialRun) -> bool:
+    judged = run.judged
+    return run.driver is not None and judged is not None and judged.driver is None
 
 
 def _heal_and_end(run: TrialRun) -> None:

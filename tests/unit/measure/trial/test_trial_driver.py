@@ -52,8 +52,14 @@ class DriverStream(ProberStream):
             request = {**self.requests[1], "version": "Made-Up 1.2"}
             self.print(json.dumps({**HEADER, "request": request}))
             self._world._advance(BASELINE_US / 1e6)  # as the prober's start does
+        elif line == "stop":
+            self.send_stop()
         else:
             super().send(line)
+
+    def send_stop(self) -> None:
+        """It ends in order."""
+        super().send("stop")
 
     def _print_now(self, words: Sequence[str]) -> None:
         self._lines.put("\t".join(words))
@@ -186,6 +192,20 @@ def test_a_driver_that_does_not_start_ends_the_trial_with_its_words(
     record, _ = tried(driven, tmp_path, monkeypatch, stack=stack)
     assert record.status == "infra_error"
     assert record.reason == "the driver connector-j:sequential does not start: no such library"
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_an_interrupted_trial_keeps_the_probers_figures_and_those_of_a_driver_that_ended(
+    in_order: bool, driven: DrivenWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_order:
+        monkeypatch.setattr(DriverStream, "send_stop", DriverStream.end)
+    driven.interrupt_at_s = 11.5
+    record, found = tried(driven, tmp_path, monkeypatch)
+    assert record.status == "interrupted"
+    assert record.metrics.rto_ms is not None
+    assert (found is not None) is in_order
+    assert ("the driver had not ended" in (record.reason or "")) is not in_order
 
 
 def test_the_request_has_no_password_on_a_command_line(
