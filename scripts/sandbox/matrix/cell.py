@@ -5,16 +5,20 @@ to.
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.profile.images import Text
 from sandbox.profile.plan import PlanRequest, UserFile
+from sandbox.profile.reader import read_configuration_files
+from sandbox.stack.binaries import read_binaries
 
 CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""
+binaries_of = cache(read_binaries)
+"""As `read_binaries`, once for all cells: each file of a server is read to its end."""
 Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
 
 
@@ -53,6 +57,10 @@ class Change(BaseModel):
     """Address of the server that the term ``external`` stands for, as EXTERNAL= takes it."""
     image: Texts | None = None
     """Own images, as IMAGE= takes them; of the lists that add up, the last for a word counts."""
+    binary: Texts | None = None
+    """Servers that somebody built, as BINARY= takes them; the last for a word counts."""
+    cnf: Texts = Field(default_factory=list)
+    """Configuration files, as CNF= takes them."""
     apart: str | None = None
     """Levels with another word here get a stack of their own, even if nothing else distinguishes
     them.
@@ -104,11 +112,14 @@ class Change(BaseModel):
         added: dict[str, Any] = {
             "add": [*base.add, *self.add],
             "set": [*base.set, *self.set],
+            "cnf": [*base.cnf, *self.cnf],
             "replicate": [*base.replicate, *self.replicate],
             "options": {**base.options, **self.options},
         }
         if self.image:
             added["image"] = [*(base.image or ()), *self.image]
+        if self.binary:
+            added["binary"] = [*(base.binary or ()), *self.binary]
         return base.model_copy(update={**given, **added, **self._breaks_over(base)})
 
     def _breaks_over(self, base: "Change") -> dict[str, Any]:
@@ -139,6 +150,8 @@ STACK_FIELDS = (
     "disk",
     "external",
     "image",
+    "binary",
+    "cnf",
     "apart",
     "isolation",
     "replicate",
@@ -202,11 +215,15 @@ class Cell:
             sha256 = hashlib.sha256(change.init.encode()).hexdigest()
             init = UserFile(f"{self.name}.sql", change.init, sha256)
         limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "external"})
+        common, own_files = read_configuration_files(" ".join(change.cnf))
         return PlanRequest(
             change.expression,
             self.assignments,
+            common,
             init=init,
+            own_files=own_files,
             images=tuple(change.image or ()),
+            binaries=binaries_of(tuple(change.binary or ())),
             links=tuple(change.replicate),
             **limits,
         )

@@ -14,14 +14,14 @@ from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import Loader, Place, compose, line_of, refuse_repeated_keys
 from sandbox.judge.verdict import MOST_BLOCKS
-from sandbox.matrix.cell import Change
+from sandbox.matrix.cell import Change, binaries_of
 from sandbox.matrix.definition import Expected, Matrix
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.drafts import refuse_misplaced
 from sandbox.profile.given import given_images
 from sandbox.profile.grammar import Term, parse, split_assignments
 from sandbox.profile.library import Library
-from sandbox.profile.reader import load_library
+from sandbox.profile.reader import load_library, read_configuration_files
 from sandbox.profile.refusal import NEXT_STEP
 from sandbox.record.metrics import METRICS
 
@@ -201,6 +201,8 @@ def _check_words(matrix: Matrix, path: Path) -> None:
             ("add", change.add, _refuse_unknown_terms),
             ("set", change.set, _refuse_unknown_assignments),
             ("image", change.image or [], _refuse_no_image),
+            ("binary", change.binary or [], _refuse_no_server),
+            ("cnf", change.cnf, _refuse_no_file),
         ):
             try:
                 for text in texts:
@@ -275,6 +277,16 @@ def _refuse_unknown_assignments(text: str, library: Library) -> None:
 def _refuse_no_image(text: str, _: Library) -> None:
     """Raises SandboxError (exit 2) for a text that names no image."""
     given_images((text,))
+
+
+def _refuse_no_server(text: str, _: Library) -> None:
+    """Raises SandboxError (exit 2) for a path without a server."""
+    binaries_of((text,))
+
+
+def _refuse_no_file(text: str, _: Library) -> None:
+    """Raises SandboxError (exit 2) for a file that cannot be read."""
+    read_configuration_files(text)
 
 
 def _refuse_unknown_version(term: Term, library: Library) -> None:

@@ -110,16 +110,18 @@ def _stacks(resolved: ResolvedMatrix) -> list[Fact]:
 def _given(cell: ResolvedCell) -> list[str]:
     """What a stack is started with in addition to the profile."""
     change = cell.change
-    limits = {
+    options = {
+        "IMAGE": " ".join(change.image or ()),
+        "BINARY": " ".join(change.binary or ()),
+        "CNF": " ".join(change.cnf),
+        "REPLICATE": " ".join(change.replicate),
         "CPUS": change.cpus,
         "MEMORY": change.memory,
         "CPUSET": change.cpuset,
         "DISK": change.disk,
     }
     given = list(cell.assignments)
-    if change.image:
-        given.append(f"IMAGE={' '.join(change.image)}")
-    given += [f"{name}={value}" for name, value in limits.items() if value]
+    given += [f"{name}={value}" for name, value in options.items() if value]
     if change.init:
         given.append("INIT")
     return given

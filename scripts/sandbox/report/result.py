@@ -139,6 +139,8 @@ def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
         "MEMORY": inputs.memory,
         "cpuset": inputs.cpuset,
         "DISK": inputs.disk,
+        "IMAGE": inputs.image,
+        "BINARY": inputs.binary,
     }
     given = [f"{name}={value}" for name, value in limits.items() if value]
     given += [*inputs.assignments, *(f"REPLICATE={link}" for link in inputs.replicate)]
@@ -377,7 +379,13 @@ def run_document(
 def run_again(record: Record, command: Sequence[str]) -> list[str]:
     """Commands that start the stack and repeat the run as typed, with the seed that was drawn."""
     inputs = record.environment.inputs
-    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "DISK": inputs.disk}
+    given = {
+        "CPUS": inputs.cpus,
+        "MEMORY": inputs.memory,
+        "DISK": inputs.disk,
+        "IMAGE": inputs.image,
+        "BINARY": inputs.binary,
+    }
     files = [inputs.cnf_name, *inputs.cnf_files]
     given |= {"CNF": " ".join(filter(None, files)), "INIT": inputs.init_name}
     up = {

@@ -173,6 +173,20 @@ def test_what_is_wrong_is_reported_with_file_and_line(
             "names no component",
             "did you mean 'mysql'?",
         ),
+        (
+            "{add: durable}",
+            "{cnf: 'mysql:/no/such.cnf'}",
+            7,
+            "CNF=/no/such.cnf cannot be read",
+            "No such file",
+        ),
+        (
+            "{add: durable}",
+            "{binary: mysql=/no/such.tar.xz}",
+            7,
+            "BINARY: /no/such.tar.xz is not there",
+            "a folder, or a file .tar",
+        ),
     ],
 )
 def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
@@ -187,6 +201,21 @@ def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
         refused.value.next_step
         == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
     )
+
+
+def test_configuration_files_of_levels_add_up_and_need_stacks_of_their_own(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.cnf").write_text(f"[mysqld]\nport = {len(name)}\n")
+    common = f"{{profile: mysql, cnf: '{tmp_path}/one.cnf'}}"
+    text = GOOD.replace("{profile: mysql}", common)
+    text = text.replace("{add: durable}", f"{{cnf: 'mysql1:{tmp_path}/two.cnf'}}")
+    cells = [*read_matrix(write(tmp_path, text)).all_cells()]
+    assert len({cell.stack_key for cell in cells}) == 2
+    requests = {cell.levels["commits"]: cell.plan_request for cell in cells}
+    for request in requests.values():
+        assert request.cnf is not None and request.cnf.name == "one.cnf"
+    assert requests["relaxed"].own_files == ()
+    assert [each.place for each in requests["durable"].own_files] == ["mysql1"]
 
 
 def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_path: Path) -> None:

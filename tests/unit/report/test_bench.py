@@ -147,12 +147,15 @@ def test_any_record_can_be_shown() -> None:
 
 
 def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:
-    inputs = Inputs(assignments=["sort_buffer_size=1M", "init_connect='SET a'"], cpus="2")
+    built = {"image": "mysql=my/build:1", "binary": "replica1=server.tar.xz"}
+    assigned = ["sort_buffer_size=1M", "init_connect='SET a'"]
+    inputs = Inputs(assignments=assigned, cpus="2", **built)
     record = sample_record(environment=Environment(inputs=inputs))
     up, bench = run_again(record, ["/x/cli.py", "bench", "--threads", "8"])
     assert up.startswith("make up NAME=default PROFILE=mysql@9.7+replica1 SET=")
     typed = dict(word.split("=", 1) for word in shlex.split(up)[2:])
     assert typed["SET"] == "sort_buffer_size=1M init_connect='SET a'" and typed["CPUS"] == "2"
+    assert (typed["IMAGE"], typed["BINARY"]) == ("mysql=my/build:1", "replica1=server.tar.xz")
     assert bench == "make bench THREADS=8 SEED=4711"
     assert run_again(record, ["sandbox", "bench", "--seed=7"])[1] == "make bench SEED=7"
 
