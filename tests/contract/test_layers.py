@@ -55,6 +55,11 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
+def of_room(room: str) -> list[Path]:
+    """The modules of a room: each rule is one test a room, which names all that break it."""
+    return [path for path in modules() if layer_of(path) == room]
+
+
 @cache
 def parsed(path: Path) -> ast.Module:
     """A module's tree."""
@@ -112,18 +117,29 @@ def defined_in(name: str) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_from_layers_before_it(path: Path) -> None:
-    layer = layer_of(path)
-    assert layer in LAYERS, f"{layer} is no room of the design"
-    allowed = {*LAYERS[: LAYERS.index(layer) + 1], "__init__"} - APART.get(layer, set())
-    assert reached(path) <= allowed, f"{layer} reaches {sorted(reached(path) - allowed)}"
-    for name in imports(path):
-        room = name.removeprefix("sandbox.").split(".")[0]
-        if room in PLAIN_DATA.get(layer, ()) and (module := module_named(name)):
-            assert is_pure(module), (
-                f"{layer} takes plain data, and {module.relative_to(PACKAGE)} is not pure"
-            )
+def test_every_module_stands_in_a_room_of_the_design() -> None:
+    assert {layer_of(path) for path in modules()} == set(LAYERS)
+
+
+@pytest.mark.parametrize("room", LAYERS)
+def test_a_module_imports_only_from_layers_before_it(room: str) -> None:
+    allowed = {*LAYERS[: LAYERS.index(room) + 1], "__init__"} - APART.get(room, set())
+    beyond_it = {shown(path): sorted(reached(path) - allowed) for path in of_room(room)}
+    assert not {path: layers for path, layers in beyond_it.items() if layers}
+
+
+@pytest.mark.parametrize("room", PLAIN_DATA)
+def test_a_room_that_takes_plain_data_imports_what_is_pure(room: str) -> None:
+    for path in of_room(room):
+        for name in imports(path):
+            other = name.removeprefix("sandbox.").split(".")[0]
+            if other in PLAIN_DATA[room] and (module := module_named(name)):
+                assert is_pure(module), f"{shown(path)} imports {shown(module)}, which is not pure"
+
+
+def shown(path: Path) -> str:
+    """A module as a failure names it."""
+    return str(path.relative_to(PACKAGE))
 
 
 def module_named(name: str) -> Path | None:
@@ -183,42 +199,48 @@ def late_imports(path: Path) -> Iterator[ast.stmt]:
                     yield node
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_late_import_says_which_time_it_saves(path: Path) -> None:
-    """Above the imports of its function, or once for all at the start of its module."""
-    text = path.read_text()
-    lines = text.splitlines()
+def unexplained(path: Path) -> list[str]:
+    """Late imports without a reason above those of their function, or once for all at the start of
+    their module.
+    """
+    lines = path.read_text().splitlines()
     if any(line.startswith("# Imports are late, for start-up time: ") for line in lines):
-        return
+        return []
+    found = []
     for node in late_imports(path):
         above = node.lineno - 2  # the index of the line before it
         while lines[above].lstrip().startswith(("import ", "from ")) or not lines[above].strip():
             above -= 1
         while lines[above - 1].lstrip().startswith("# "):  # the reason may take several lines
             above -= 1
-        assert lines[above].lstrip().startswith("# Late, for start-up time: "), (
-            f"line {node.lineno}: late, but why?"
-        )
+        if not lines[above].lstrip().startswith("# Late, for start-up time: "):
+            found.append(f"{shown(path)}:{node.lineno}")
+    return found
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_pure_modules_know_nothing_of_the_outside(path: Path) -> None:
-    if is_pure(path):
+@pytest.mark.parametrize("room", LAYERS)
+def test_a_late_import_says_which_time_it_saves(room: str) -> None:
+    assert not [line for path in of_room(room) for line in unexplained(path)]
+
+
+def test_pure_modules_know_nothing_of_the_outside() -> None:
+    for path in filter(is_pure, modules()):
         # From a generator given.
         drawn = {"random", "random.Random"} if "random.Random" in imports(path) else set()
         used = {name.split(".")[0] for name in imports(path) - drawn} & IMPURE
-        assert not used, f"{path.relative_to(PACKAGE)} imports {sorted(used)}"
+        assert not used, f"{shown(path)} imports {sorted(used)}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path) -> None:
-    docstring = ast.get_docstring(parsed(path))
-    assert docstring, "no module docstring"
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef) and node.end_lineno:
-            assert node.end_lineno - node.lineno <= 60, (
-                f"{node.name} is {node.end_lineno - node.lineno} lines"
-            )
+def test_every_module_says_in_one_line_what_lives_here() -> None:
+    assert not [shown(path) for path in modules() if not ast.get_docstring(parsed(path))]
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    for path in modules():
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno:
+                lines = node.end_lineno - node.lineno
+                assert lines <= 60, f"{shown(path)}: {node.name} is {lines} lines"
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
