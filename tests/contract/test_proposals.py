@@ -121,7 +121,7 @@ def drawn(pairs: Iterable[tuple[str, str]], share: float) -> list[tuple[str, str
 def test_of_any_two_terms_that_are_refused_a_profile_that_plans_is_proposed(
     database: str, share: float
 ) -> None:
-    for first, second in drawn(product(FOLLOWING, repeat=2), share):
+    for first, second in drawn(product(FOLLOWING, FOLLOWING), share):
         assert step_of(f"{database}+{first}+{second}") != NEXT_STEP, f"{database}+{first}+{second}"
 
 
