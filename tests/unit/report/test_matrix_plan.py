@@ -110,7 +110,7 @@ def test_what_cannot_run_or_was_left_out_is_reported() -> None:
         and data["left_out"] == {"threads": ["64"]}
     )
     assert data["cells"]["rewriter-on.threads-16"]["change"] == {
-        "profile": "mysql", "add": ["rewriter"], "set": [], "replicate": [],
+        "profile": "mysql", "add": ["rewriter"], "set": [], "cnf": [], "replicate": [],
         "options": {}, "threads": 16,
     }  # fmt: skip
 
