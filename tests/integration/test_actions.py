@@ -7,6 +7,7 @@ import time
 import pytest
 
 from integration.live import BREAKS_REPLICAS, LiveStack, live_stack, run, sandbox
+from integration.turns import of_today
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack, pytest.mark.long]
 
@@ -16,16 +17,18 @@ def versions(stack: LiveStack) -> set[str]:
     return {".".join(stack.sql(node, "select @@version").split(".")[:2]) for node in stack.servers}
 
 
-@pytest.mark.parametrize(
-    ("profile", "options"),
-    [
-        ("galera3", ()),
-        ("galera3@10.11", ("--set", "wsrep_sst_method=rsync")),
-        ("gr3@9.7", ()),
-        ("gr3@9.7+clone", ()),
-        ("mariadb@11.8+replica1", ()),
-    ],
-)
+JOINS: list[tuple[str, tuple[str, ...]]] = [
+    ("galera3", ()),
+    ("galera3@10.11", ("--set", "wsrep_sst_method=rsync")),
+    ("gr3@9.7", ()),
+    ("gr3@9.7+clone", ()),
+    ("mariadb@11.8+replica1", ()),
+]
+UPGRADES = ["galera3@10.5", "mariadb@10.5+replica1"]
+"""Each of these takes minutes: they come in turns."""
+
+
+@pytest.mark.parametrize(("profile", "options"), of_today(JOINS, days=3))
 def test_a_node_joins_without_data_and_with_its_data(
     profile: str, options: tuple[str, ...]
 ) -> None:
@@ -41,14 +44,11 @@ def test_a_node_joins_without_data_and_with_its_data(
                 assert stack.sql(step["nodes"][0], query) == "Completed"
 
 
-@pytest.mark.parametrize(
-    ("profile", "steps"),
-    [("galera3@10.5", ["10.11", "11.8"]), ("mariadb@10.5+replica1", ["10.11", "11.8"])],
-)
-def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
+@pytest.mark.parametrize("profile", of_today(UPGRADES, days=2))
+def test_a_rolling_upgrade_step_by_step(profile: str) -> None:
     with live_stack(profile) as stack:
         before = stack.containers()
-        for version in steps:
+        for version in ("10.11", "11.8"):
             stack.trial_without_loss("--fault", "rolling-upgrade", "--options", f"to={version}")
             assert versions(stack) == {version}
         assert {
@@ -61,7 +61,7 @@ def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
         )
 
 
-@pytest.mark.parametrize("profile", ["galera3", "gr3@9.7"])
+@pytest.mark.parametrize("profile", of_today(["galera3", "gr3@9.7"], days=2))
 def test_a_lost_majority_is_given_up_and_joins_again(profile: str) -> None:
     with live_stack(profile) as stack:
         record = stack.trial_without_loss("--fault", "lost-majority", "--rate", "20")

@@ -12,6 +12,7 @@ VIEW = (
 )
 
 
+@pytest.mark.long
 def test_a_server_keeps_its_quorum_by_the_arbitrator() -> None:
     with live_stack("galera2@11.8+garbd") as stack:
         assert stack.sql("galera1", VIEW) == "3,Primary"

@@ -86,17 +86,22 @@ def test_the_ids_have_no_gaps_on_a_server_that_counts_in_steps(stack: LiveStack)
     ]
 
 
+FURTHER_WORKLOADS = (
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_delete",
+    "select_random_points",
+    "select_random_ranges",
+)
+
+
 @pytest.mark.parametrize(
     "workload",
     [
         "oltp_point_select",
         "oltp_write_only",
-        "oltp_update_index",
-        "oltp_update_non_index",
-        "oltp_insert",
-        "oltp_delete",
-        "select_random_points",
-        "select_random_ranges",
+        *(pytest.param(each, marks=pytest.mark.long) for each in FURTHER_WORKLOADS),
     ],
 )
 def test_every_sysbench_workload_runs(stack: LiveStack, workload: str) -> None:

@@ -58,7 +58,14 @@ def test_the_data_directory_is_a_file_system_of_its_own(stack: LiveStack) -> Non
     assert node["ready"] is not False and len(loop_devices(stack.name)) == 1
 
 
-@pytest.mark.parametrize("fault", ["disk-full", "slow-disk", "power-loss"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "power-loss",
+        pytest.param("disk-full", marks=pytest.mark.long),
+        pytest.param("slow-disk", marks=pytest.mark.long),
+    ],
+)
 def test_a_fault_of_the_disk_shows_and_heals(stack: LiveStack, fault: str) -> None:
     sandbox("fault", "-n", stack.name, "--fault", fault, "--target", "writer")
     try:
@@ -69,6 +76,7 @@ def test_a_fault_of_the_disk_shows_and_heals(stack: LiveStack, fault: str) -> No
     assert stack.role("mysql1") == "writer"
 
 
+@pytest.mark.long
 def test_a_server_that_ends_for_a_full_disk_is_back_after_the_heal(stack: LiveStack) -> None:
     sandbox("fault", "-n", stack.name, "--fault", "disk-full", "--target", "writer")
     abort = "kill -s ABRT $(cat /sandbox/server.pid)"

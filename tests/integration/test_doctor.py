@@ -42,6 +42,7 @@ def test_containers_reach_one_another_and_nothing_stays(image: str) -> None:
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []
 
 
+@pytest.mark.long
 def test_containers_that_are_kept_apart_are_found_and_nothing_stays(image: str) -> None:
     with reachable_listener(KeptApart(), image) as reach:
         found = reach()

@@ -46,7 +46,9 @@ def connect(stack: LiveStack, address: str, port: int = 3306) -> str:
         ("server-crash", "galera2", ["galera2"], "galera2"),
         ("partition", "galera3", ["galera3"], "galera3"),
         ("hang", "proxy", ["haproxy1"], "haproxy1"),
-        ("slow-node", "all", ["galera1", "galera2", "galera3"], None),
+        pytest.param(
+            "slow-node", "all", ["galera1", "galera2", "galera3"], None, marks=pytest.mark.long
+        ),
         pytest.param("unplug", "galera3", ["galera3"], "galera3", marks=pytest.mark.long),
         pytest.param("loss", "galera1", ["galera1"], None, marks=pytest.mark.long),
         pytest.param("reset", "galera3", ["galera3"], "galera3", marks=pytest.mark.long),
@@ -130,6 +132,7 @@ def answer_s(stack: LiveStack, node: str) -> float:
     return min(once() for _ in range(3))
 
 
+@pytest.mark.long
 def test_a_crashed_server_refuses_and_a_lost_host_says_nothing(stack: LiveStack) -> None:
     addresses = {node: address_of(stack, node) for node in ("galera2", "galera3")}
     assert {connect(stack, address) for address in addresses.values()} == {"open"}
@@ -177,6 +180,7 @@ def test_a_trial_says_how_long_writes_were_out_and_that_nothing_is_lost(stack: L
     assert not_ready(stack) == []
 
 
+@pytest.mark.long
 def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
     with subprocess.Popen(
         [
@@ -212,6 +216,7 @@ def test_a_member_that_has_left_its_cluster_is_named_and_repaired(stack: LiveSta
     named_and_repaired(stack, "galera2 is left: ", "galera2 was left: restarted")
 
 
+@pytest.mark.long
 def test_a_member_that_was_voted_out_is_named_and_repaired(stack: LiveStack) -> None:
     """A row that it lacks: its applier fails, and the others vote it out."""
     stack.sql("galera1", "create table sbtest.voted (id int primary key, v int)")

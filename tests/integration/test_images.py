@@ -208,6 +208,7 @@ def test_a_first_start_that_was_killed_starts_over_and_can_be_stopped(server: Se
     assert server.sql("SHOW DATABASES LIKE 'made%'") == "made_at_last"
 
 
+@pytest.mark.long
 def test_a_setting_that_shapes_the_files_is_honoured(server: Server) -> None:
     server.create("--innodb-page-size=8192", environment={"MYSQL_ROOT_HOST": "127.%"})
     server.ready()
@@ -222,8 +223,12 @@ def test_a_setting_that_shapes_the_files_is_honoured(server: Server) -> None:
     ("arguments", "environment", "reason"),
     [
         ([], {"MYSQL_ROOT_PASSWORD_FILE": ""}, "no password is given"),
-        ([], {"MYSQL_ROOT_PASSWORD_FILE": "/absent"}, "names /absent"),
-        ([], {"MYSQL_ROOT_PASSWORD": "twice"}, "exclude each other"),
+        pytest.param(
+            [], {"MYSQL_ROOT_PASSWORD_FILE": "/absent"}, "names /absent", marks=pytest.mark.long
+        ),
+        pytest.param(
+            [], {"MYSQL_ROOT_PASSWORD": "twice"}, "exclude each other", marks=pytest.mark.long
+        ),
         (["--no-such-variable=1"], {}, "unknown variable 'no-such-variable=1'"),
     ],
 )
@@ -304,6 +309,7 @@ def nodes_once_ready(stack: str, *names: str) -> dict[str, Any]:
         assert time.monotonic() < end, f"not ready: {nodes}"
 
 
+@pytest.mark.long
 def test_an_exact_version_runs_beside_another_and_a_server_of_neither_is_not_ready(
     mislabelled: str,
 ) -> None:

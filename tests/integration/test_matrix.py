@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from integration.live import CHECKOUT, SANDBOX, leftovers, run_statuses, sandbox
+from integration.turns import of_today
 from sandbox.stack.naming import project_name
 
 pytestmark = pytest.mark.docker
@@ -121,6 +122,7 @@ def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
         assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{variant}')}")
 
 
+@pytest.mark.long
 def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_path: Path) -> None:
     file = write(tmp_path, MORTAL)
     command = [str(SANDBOX), "matrix", "--matrix", file]
@@ -156,7 +158,9 @@ def verdicts(file: str) -> dict[str, Any]:
 
 # Half a processor can only be distinguished from noise on a machine that does nothing else.
 @pytest.mark.long
-@pytest.mark.parametrize("part", ["0.25", pytest.param("0.5", marks=pytest.mark.alone)])
+@pytest.mark.parametrize(
+    "part", of_today(["0.25", pytest.param("0.5", marks=pytest.mark.alone)], days=2)
+)
 def test_a_real_handicap_is_worse_and_the_same_is_not(tmp_path: Path, part: str) -> None:
     found = verdicts(write(tmp_path, HANDICAP.replace("PART", part)))
     again, handicapped = found["verdicts"]

@@ -41,6 +41,7 @@ ROUTER = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> None:
     with live_stack(
         "gr3@9.7+router", "--set", " ".join(f"router:{key}={ROUTER[key]}" for key in ROUTER)
@@ -64,6 +65,7 @@ def test_router_shares_connections_when_asked() -> None:
         assert len(proofs) >= 3 and [proof for proof in proofs if not proof["in_effect"]] == []
 
 
+@pytest.mark.long
 def test_prometheus_scrapes_every_server() -> None:
     with live_stack("mariadb@11.8+replica1+prometheus") as stack:
         port = next(iter(stack.ports("prometheus1").values()))

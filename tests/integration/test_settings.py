@@ -11,18 +11,21 @@ pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
 PROFILES = [
     "mysql@9.7+threadpool+rewriter+doublewrite-off+file-per-table-off+perf-schema-off+relaxed",
-    "mysql@9.7+binlog-off+durable+doublewrite-detect-only+doublewrite-files",
-    pytest.param(
-        "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed", marks=pytest.mark.long
-    ),
     "mariadb@11.8+threadpool+doublewrite-off+file-per-table-off+perf-schema-off+durable",
+]
+FURTHER_PROFILES = [
+    "mysql@9.7+binlog-off+durable+doublewrite-detect-only+doublewrite-files",
+    "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed",
     "mariadb@11.8+binlog-off+adjustable-clock",
     "galera3@11.8+server-timeouts+threadpool+flow-control-off",
     "gr3@9.7+server-timeouts+rewriter+flow-control-off+adjustable-clock",
 ]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "profile",
+    [*PROFILES, *(pytest.param(each, marks=pytest.mark.long) for each in FURTHER_PROFILES)],
+)
 def test_settings_are_in_effect(profile: str) -> None:
     with live_stack(profile) as stack:
         proofs = [proof for node in stack.data() for proof in node["proofs"]]

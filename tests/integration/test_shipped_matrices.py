@@ -1,16 +1,13 @@
-"""Every matrix that ships, a third of them a day: one block at its fewest threads, in which no cell
-fails.
-"""
+"""Every matrix that ships, in turns: one block at its fewest threads, in which no cell fails."""
 
-import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from integration.live import LATE, SANDBOX, newest_result, run, run_statuses
+from integration.turns import of_today
 from sandbox.core.paths import yaml_files
 from sandbox.matrix.definition import Matrix
 from sandbox.matrix.file import MATRICES, read_matrix
@@ -45,21 +42,16 @@ def _breaks(matrix: Matrix) -> bool:
     return any(cell.change.faults for cell in matrix.all_cells())
 
 
-def due_today(number: int) -> bool:
-    """Whether a matrix of this number runs on this day: a third of them each day; all with
-    ALL_MATRICES=1.
-    """
-    third = datetime.now(UTC).toordinal() % 3
-    return number % 3 == third or "ALL_MATRICES" in os.environ
-
-
 def each_matrix() -> Iterator[ParameterSet]:
-    """Beside other work a trial is late, and repeated, which takes twice the time."""
-    for number, (name, path) in enumerate(yaml_files(MATRICES).items()):
-        if due_today(number):
-            yield pytest.param(
-                path, id=name, marks=pytest.mark.alone if _breaks(read_matrix(path)) else ()
-            )
+    """A third of those without a fault a day. Of those with one a ninth: they take minutes, alone,
+    since beside other work a trial is late, and repeated.
+    """
+    paths = [*yaml_files(MATRICES).values()]
+    breaking = [path for path in paths if _breaks(read_matrix(path))]
+    for path in of_today([path for path in paths if path not in breaking], days=3):
+        yield pytest.param(path, id=path.stem)
+    for path in of_today(breaking, days=9):
+        yield pytest.param(path, id=path.stem, marks=pytest.mark.alone)
 
 
 @pytest.mark.parametrize("path", each_matrix())

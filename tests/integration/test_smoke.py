@@ -35,6 +35,7 @@ def test_an_image_of_ones_own_runs_in_the_place_of_the_databases() -> None:
         run(["docker", "rmi", tag])
 
 
+@pytest.mark.long
 def test_a_head_that_does_not_start_is_the_environment_with_the_end_of_its_log() -> None:
     word = f"no_such_variable_{uuid.uuid4().hex[:8]}"
     done = sandbox("smoke", "--profile", "mysql@9.7", "--head-set", f"{word}=1", check=False)

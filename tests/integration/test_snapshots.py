@@ -52,11 +52,13 @@ def parameters(*long: str) -> list[ParameterSet]:
     ]
 
 
-# One of each family and topology in every run, the rest in the long one.
-WITHOUT_GROUP = pytest.mark.parametrize("restored", parameters("mariadb", "gr3"), indirect=True)
+# A replica in every run, a cluster and a group in the long one.
+WITHOUT_GROUP = pytest.mark.parametrize(
+    "restored", parameters("mariadb", "galera", "gr3"), indirect=True
+)
 
 
-@pytest.fixture(scope="module", params=parameters("mariadb"))
+@pytest.fixture(scope="module", params=parameters("mariadb", "galera", "gr3"))
 def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[LiveStack]]]:
     """The profile, the password of the stack that the snapshot is of, and two stacks restored from
     it.

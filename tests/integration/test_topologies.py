@@ -9,6 +9,7 @@ import pytest
 
 from integration.live import LiveStack
 from integration.shared import SharedStacks
+from integration.turns import of_today
 
 pytestmark = pytest.mark.docker
 
@@ -38,7 +39,7 @@ TOPOLOGIES = [
     Topology("gr3@9.7+replica1", 1, further=True),
     Topology("mariadb@10.5", 1, long=True),
     Topology("mariadb@10.11", 1, further=True),
-    Topology("mariadb@11.8+replica1", 1),
+    Topology("mariadb@11.8+replica1", 1, long=True),
     Topology("mariadb@11.8+replica2", 1, long=True),
     Topology("mariadb@10.11+replica1@11.8", 1, long=True),
     Topology("mariadb@11.8+replica1+semisync", 1, further=True),
@@ -48,9 +49,12 @@ TOPOLOGIES = [
     Topology("galera3@11.8", 3),
     Topology("galera3@11.8+replica1", 3, further=True),
 ]
+TODAY = of_today([each for each in TOPOLOGIES if each.long or each.further], days=3)
+"""Of those that the long run alone has, a third a day."""
 PARAMETERS = [
-    pytest.param(each, marks=pytest.mark.long if each.long or each.further else (), id=each.profile)
+    pytest.param(each, marks=pytest.mark.long if each in TODAY else (), id=each.profile)
     for each in TOPOLOGIES
+    if each in TODAY or not (each.long or each.further)
 ]
 
 
@@ -91,6 +95,7 @@ def test_a_killed_writer_comes_back_with_every_acknowledged_row(stack: LiveStack
     stack.sql(stack.writers()[0], "drop table sbtest.ledger")
 
 
+@pytest.mark.long
 def test_all_killed_come_back_with_every_acknowledged_row(stack: LiveStack) -> None:
     ledger = stack.ledger()
     ledger.wait_for(50)

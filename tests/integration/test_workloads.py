@@ -94,6 +94,7 @@ def test_tpcc_keeps_its_mix_and_its_conditions(stack: LiveStack) -> None:
     assert done.returncode == 1 and "tpcc_consistency_1" in json.loads(done.stdout)["reason"]
 
 
+@pytest.mark.long
 def test_tpcc_delivers_orders_as_soon_as_they_are_there(stack: LiveStack) -> None:
     """Newer than the snapshot of the delivery, since few orders are new when it begins."""
     few = "warehouses=1 customers=30 items=100 growth_percent=10000"
@@ -114,6 +115,7 @@ def test_ingest_fills_tables_that_were_empty(stack: LiveStack) -> None:
     assert stack.sql("mysql1", indexes) == "4"
 
 
+@pytest.mark.long
 def test_rows_inserted_in_bulk(stack: LiveStack) -> None:
     assert bench(stack, "bulk_insert", "--seconds", "1")["workload"]["preparation"]["tables"] == 4
 
@@ -137,6 +139,7 @@ def test_ddl_leaves_no_table_behind(stack: LiveStack) -> None:
     assert stack.sql("mysql1", left) == "0"
 
 
+@pytest.mark.long
 def test_a_storm_of_connections(stack: LiveStack) -> None:
     record = bench(stack, "connection-storm")
     assert record["metrics"]["connections"] == record["metrics"]["transactions"] + 4
@@ -206,6 +209,7 @@ def test_every_distribution_of_sysbench_can_be_drawn(
     assert bool(even) is (distribution == "uniform")
 
 
+@pytest.mark.long
 def test_keys_by_zipfs_law(stack: LiveStack, tmp_path: Path) -> None:
     keys = drawn(stack, tmp_path / "draws.lua", "zipfian")
     weights = np.arange(1, 1001) ** -0.8
@@ -232,6 +236,7 @@ def test_statements_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_procedure_of_the_users_own_may_return_rows(stack: LiveStack, tmp_path: Path) -> None:
     stack.sql(
         "mysql1",
