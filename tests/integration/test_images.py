@@ -191,6 +191,7 @@ def test_first_start_accounts_and_restart(server: Server) -> None:
     assert server.logs().count("initialising the data directory") == 1
 
 
+@pytest.mark.long
 def test_a_first_start_that_was_killed_starts_over_and_can_be_stopped(server: Server) -> None:
     server.create(files={"slow.sql": "SELECT SLEEP(600);"})
     server.until(lambda: "slow.sql" in server.logs(), "the first-start file does not run")

@@ -92,12 +92,13 @@ listen probe
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("server", "state"),
     [
         # haproxy #2934: mysql-check does not speak the protocol of MySQL 9.
         ("mysql@9.7", "DOWN"),
-        pytest.param("mariadb@11.8", "UP", marks=pytest.mark.long),
+        ("mariadb@11.8", "UP"),
     ],
 )
 def test_a_file_of_the_users_is_checked_added_and_read_back(

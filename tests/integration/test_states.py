@@ -55,7 +55,8 @@ def test_a_stopped_replica_is_named_watched_and_repaired() -> None:
         assert stack.roles() == {"mysql1": "writer", "replica1": "reader"}
 
 
-@pytest.mark.parametrize("series", [pytest.param("10.5", marks=pytest.mark.long), "11.8"])
+@pytest.mark.long
+@pytest.mark.parametrize("series", ["10.5", "11.8"])
 def test_an_old_source_of_mariadb_with_a_history_of_its_own_gets_a_copy(series: str) -> None:
     with live_stack(f"mariadb@{series}+replica1") as stack:
         stack.sql("replica1", "stop slave; reset slave all; set global read_only = 0")
