@@ -27,15 +27,17 @@ def compose(text: str) -> yaml.Node | None:
 
 
 class YamlFile:
-    """A file's ``data``. ``what``: what it should be, for messages. Raises SandboxError (exit 2)
-    where it cannot be.
+    """A file's ``data``. ``what``: what it should be, for messages; ``text``: its text, where that
+    was read already. Raises SandboxError (exit 2) where it cannot be.
     """
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._path, self._what = path, what
+    def __init__(self, path: Path, what: str, next_step: str, text: str | None = None) -> None:
+        self._path = path
+        self._what = what
+        self._next_step = next_step
         self._tree: yaml.Node | None = None
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8") if text is None else text
             self._tree = compose(text)
             self.data: Any = yaml.load(text, Loader=Loader)  # noqa: S506  (a safe loader)
         except (OSError, UnicodeDecodeError) as problem:
@@ -44,8 +46,8 @@ class YamlFile:
             ) from problem
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
-            text = getattr(problem, "problem", None) or str(problem)
-            raise self._wrong_at(mark.line + 1 if mark else 1, text) from problem
+            said = getattr(problem, "problem", None) or str(problem)
+            raise self._wrong_at(mark.line + 1 if mark else 1, said) from problem
         refuse_repeated_keys(self._tree, self._wrong_at)
 
     def wrong(self, place: Place, text: str) -> SandboxError:
@@ -53,8 +55,8 @@ class YamlFile:
         return self._wrong_at(line_of(self._tree, place), text)
 
     def _wrong_at(self, line: int, text: str) -> SandboxError:
-        step = f"try: make trial FAULT={self._path.stem}   (after fixing the file)"
-        return SandboxError(f"{self._path}:{line} is not a valid {self._what}", text, step)
+        what = f"{self._path}:{line} is not a valid {self._what}"
+        return SandboxError(what, text, self._next_step)
 
 
 def refuse_repeated_keys(node: yaml.Node | None, wrong: Callable[[int, str], SandboxError]) -> None:

@@ -77,7 +77,8 @@ def read_profile(path: Path) -> FaultProfile:
     """The fault profile in a file. Raises SandboxError (exit 2) naming file, line, and what is
     allowed.
     """
-    file = YamlFile(path, "fault profile")
+    next_step = f"try: make trial FAULT={path.stem}   (after fixing the file)"
+    file = YamlFile(path, "fault profile", next_step)
     if not isinstance(file.data, dict):
         raise file.wrong((), "a fault profile is a mapping: title, and steps or random")
     try:
