@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
 from sandbox.core.words import ImageOrigin
 from sandbox.record.metrics import METRICS
+from sandbox.record.repro import ReproRecord
 from sandbox.record.trial import TrialRecord
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
@@ -381,6 +382,8 @@ class Record(Part):
     """The files next to the record: label → path relative to the record."""
     trial: TrialRecord | None = None
     """Null in a run in which nothing breaks."""
+    repro: ReproRecord | None = None
+    """Null in a run that is no repro."""
 
     @property
     def counts(self) -> bool:
