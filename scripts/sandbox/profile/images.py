@@ -101,6 +101,18 @@ class CatalogImage(Declared):
     capabilities: dict[str, Capability] = Field(default_factory=dict)
     reports: Reports | None = None
     """None: its program is not asked for its version."""
+    release_notes: str | None = None
+    """Where those of a version are: an address with {version}, {dashed} (10-11-19), {series}."""
+
+    def notes_of(self, version: str) -> str | None:
+        """The address of the release notes of an exact version; None where it is not known."""
+        numbers = re.match(r"\d+\.\d+\.\d+(-\d+)?", version)
+        if self.release_notes is None or numbers is None:
+            return None
+        exact = numbers[0]
+        series = ".".join(exact.split(".")[:2])
+        dashed = exact.replace(".", "-")
+        return self.release_notes.format(version=exact, dashed=dashed, series=series)
 
     def resolve(self, key: str, asked: str | None) -> tuple[str, str | None]:
         """(series, exact version) of an alias, a series (no exact version) or an exact tag.
