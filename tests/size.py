@@ -30,6 +30,8 @@ ONE_FILE_EACH = {
     "load",
     "measure/trial/checks",
     "report/render",
+    "repro/expectations",
+    "repro/steps",
 }
 """Folders in which a small module has its reason: each thing that can be added is one file."""
 SHIPPED = {"in_client", "in_helper"}

@@ -38,7 +38,7 @@ def planned(
     known = library or load_library()
     engine = docker or Docker()
     try:
-        available = _available(engine, known)
+        available = available_here(engine, known)
     except SandboxError:
         # A typing error is reported first.
         make_plan(request, known, Availability(lock=load_lock()))
@@ -50,7 +50,7 @@ def planned(
     return made
 
 
-def _available(docker: Docker, library: Library) -> Availability:
+def available_here(docker: Docker, library: Library) -> Availability:
     """The engine's images; the user's own are asked what is in them."""
     available = engine_availability(load_lock(), docker, library.catalog)
     return replace(available, ask=asker(docker, library.catalog))
@@ -107,7 +107,7 @@ def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapp
     has one.
     """
     known = library or load_library()
-    return base_plans(base_requests(plan, known), known, _available(Docker(), known))
+    return base_plans(base_requests(plan, known), known, available_here(Docker(), known))
 
 
 def offline_plan(request: PlanRequest, registry: bool = False) -> Plan:

@@ -9,6 +9,7 @@ from html import unescape
 
 import pytest
 
+from sandbox.judge.bisect import Bisection
 from sandbox.profile.images import Availability
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.planner import make_plan
@@ -25,12 +26,14 @@ from sandbox.report.plan import plan_document
 from sandbox.report.render import html, markdown, terminal
 from sandbox.report.render import json as json_data
 from sandbox.report.repeats import repeats_document
+from sandbox.report.repro import bisect_document, repro_document
 from sandbox.report.smoke import smoke_document
 from sandbox.report.terms import terms_document
 from sandbox.report.text import WIDTH
 from sandbox.report.trial import trial_document
 from unit.record.samples import sample_record
 from unit.report.made_up import made_up, said_of
+from unit.report.made_up_repros import repro_record
 from unit.report.made_up_trials import SEEN_MS, repeated, trial_record, trial_side
 from unit.report.made_up_trials import judged as judged_trials
 from unit.report.made_up_trials import part as trial_part
@@ -92,6 +95,22 @@ def of_smoke() -> Document:
     return smoke_document(SAMPLES["worse"])
 
 
+def of_repro() -> Document:
+    records = [
+        repro_record("reproduced"),
+        repro_record("fixed", version="8.4.11", expected="bug"),
+        repro_record("neither", version="5.7.44", expected=None),
+    ]
+    return repro_document([RunData(record) for record in records], ["sandbox", "repro"], "today")
+
+
+def of_bisection() -> Document:
+    search = Bisection(["8.4.10", "8.4.11", "9.7.4"])
+    search.skip("8.4.11")
+    runs = [RunData(repro_record("fixed", version="8.4.10")), RunData(repro_record())]
+    return bisect_document(runs, search, ["https://example.org/news-9-7-4.html"])
+
+
 def of_matrix_plan() -> Document:
     return matrix_plan_document(*resolved_and_expected(selection("threads=1,16")))
 
@@ -118,6 +137,8 @@ KINDS = {
     "comparison": of_comparison,
     "comparison of trials": of_open_trials,
     "history": of_history,
+    "repro": of_repro,
+    "bisection": of_bisection,
 }
 ASKED = {
     "repeated trials": [
@@ -127,6 +148,21 @@ ASKED = {
         "2,300",
         "2,000 … 2,600",
         "galera2 is evicted: Inconsistent by consensus",
+    ],
+    "repro": [
+        "An ALTER waits",
+        "Does it wait?",
+        "9.7.4",
+        "expected: the bug",
+        "1 of 1",
+        "3–100 %",
+        "0.52",
+        "5.7.44: step 3 (s1: select v from t): error 1064",
+    ],
+    "bisection": [
+        "The bug is in 9.7.4, and not in 8.4.10.",
+        "nobody can judge them: 8.4.11",
+        "https://example.org/news-9-7-4.html",
     ],
     "plan of a matrix": ["[off], on", "variant2", "40 runs of 2 + 10 s", "left out: threads 64"],
     "calibration": ["0.040", "24 pairs", "6.6%"],

@@ -1,0 +1,175 @@
+"""PURE: what is said about repros: a row for each version, what was seen, the steps."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sandbox.judge.bisect import Bisection
+from sandbox.judge.repros import ReproRow, rows_of
+from sandbox.record.record import Record
+from sandbox.record.repro import ReproRecord, StepRecord
+from sandbox.report.charts.layout import RunData
+from sandbox.report.document import (
+    Column,
+    Document,
+    Fact,
+    FactList,
+    Medium,
+    Notes,
+    Part,
+    Row,
+    Said,
+    Section,
+    Table,
+    TableCell,
+)
+from sandbox.report.result import (
+    again_section,
+    environment_rows,
+    machine_section,
+    node_rows,
+    run_again,
+)
+
+_LOOKS = {"reproduced": "worse", "fixed": "better", "neither": "unclear", "unknown": "unclear"}
+_RATE_NOTE = "The interval of the rate is exact (Clopper and Pearson), 95 %."
+
+
+def repro_document(
+    runs: Sequence[RunData], command: Sequence[str] = (), when: str = ""
+) -> Document:
+    """Repros in some versions. ``command``: as typed; ``when``: start and end, as text."""
+    records = [run.record for run in runs]
+    rows = rows_of(records)
+    known = [record.repro for record in records if record.repro is not None]
+    names = list(dict.fromkeys(row.repro for row in rows))
+    first = known[0] if known else None
+    alone = len(names) == 1 and first is not None
+    title = first.title if alone and first else f"{len(names)} repros"
+    note = Said(_RATE_NOTE, Medium.PAPER, "faint")
+    sections = [Section([_table(rows, several=len(names) > 1), note, _seen(rows)])]
+    sections += [_steps_section(record) for record in _telling(records)]
+    if records and records[-1].nodes:
+        last = records[-1]
+        sections.append(machine_section(environment_rows(records), node_rows(last, last.stack)))
+        if alone:
+            sections.append(again_section("How to reproduce it", run_again(last, command)))
+    return Document(
+        Said(title),
+        sections,
+        Said(first.question if alone and first else "", Medium.EVERYWHERE),
+        Said(_answer(rows), Medium.PAPER),
+        about=[Said(when, Medium.PAGE, "faint")],
+    )
+
+
+def bisect_document(runs: Sequence[RunData], search: Bisection, notes: Sequence[str]) -> Document:
+    """A bisection that has ended. ``notes``: addresses of the release notes of its neighbours."""
+    whole = repro_document(runs)
+    answer = f"The bug is in {search.bad}, and not in {search.good}."
+    if search.skipped:
+        answer += f" Left out, since nobody can judge them: {', '.join(search.skipped)}."
+    facts = [Fact("release notes", each) for each in notes]
+    first, *others = whole.sections
+    found = Section([Said(answer), *first.parts, FactList(facts)])
+    return replace(whole, sections=[found, *others], answer=Said(answer, Medium.PAPER))
+
+
+def _answer(rows: Sequence[ReproRow]) -> str:
+    """``Reproduced in 10.5.23; fixed in 10.11.19 and 11.8.9.``"""
+    said = []
+    for verdict in ("reproduced", "fixed", "neither", "unknown"):
+        found = [row.version or row.cell for row in rows if row.verdict == verdict]
+        if found:
+            said.append(f"{verdict} in {', '.join(dict.fromkeys(found))}")
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}." if text else "Nothing was carried out."
+
+
+def _table(rows: Sequence[ReproRow], several: bool) -> Table:
+    columns = [Column("repro")] if several else []
+    columns += [Column("profile"), Column("version"), Column("verdict"), Column("expected")]
+    columns += [Column("shown", number=True), Column("rate", number=True), Column("s", number=True)]
+    made = []
+    for row in rows:
+        cells: list[str | TableCell] = [row.repro] if several else []
+        cells += [row.profile, row.version or "not started", _verdict_cell(row), _expected(row)]
+        cells += [f"{row.count} of {row.judged}", rate_text(row), _seconds_cell(row)]
+        made.append(Row.of(cells))
+    return Table(columns, made)
+
+
+def _verdict_cell(row: ReproRow) -> TableCell:
+    return TableCell(row.verdict, look=_LOOKS[row.verdict])
+
+
+def _expected(row: ReproRow) -> str:
+    if row.expected is None:
+        return "-"
+    if row.is_as_expected:
+        return "as expected"
+    return f"expected: {'the bug' if row.expected == 'bug' else 'fixed'}"
+
+
+def rate_text(row: ReproRow) -> str:
+    """``16–100 %``, or nothing where no repeat was judged."""
+    if row.interval is None:
+        return ""
+    return f"{100 * row.interval.low:.0f}–{100 * row.interval.high:.0f} %"
+
+
+def _seconds_cell(row: ReproRow) -> TableCell:
+    text = "" if row.seconds is None else f"{row.seconds:.2f}"
+    return TableCell(text, row.seconds)
+
+
+def _seen(rows: Sequence[ReproRow]) -> Notes:
+    return Notes([Said(f"{row.version or row.cell}: {row.seen}") for row in rows], "Seen")
+
+
+def _telling(records: Sequence[Record]) -> list[Record]:
+    """Of each cell the first record with the verdict that its row has."""
+    found: dict[str, Record] = {}
+    verdicts = {row.cell: row.verdict for row in rows_of(records)}
+    for record in records:
+        if record.repro is not None and record.repro.verdict == verdicts[record.cell]:
+            found.setdefault(record.cell, record)
+    return list(found.values())
+
+
+def _steps_section(record: Record) -> Section:
+    repro = record.repro
+    assert repro is not None  # noqa: S101  (chosen by its verdict)
+    heading = f"{repro.name} in {record.profile}: steps"
+    parts: list[Part] = [_steps_table(repro)]
+    if repro.links:
+        parts.append(FactList([Fact("report", link) for link in repro.links]))
+    return Section(parts, heading, record.cell, heading, Medium.PAPER)
+
+
+def _steps_table(repro: ReproRecord) -> Table:
+    columns = [Column("step", number=True), Column("what"), Column("ms", number=True)]
+    columns += [Column("took ms", number=True), Column("came")]
+    rows = []
+    for step in repro.steps:
+        took = None if step.ended_ms is None else step.ended_ms - step.began_ms
+        cells = [str(step.number), step.text, f"{step.began_ms:.0f}"]
+        cells += ["not ended" if took is None else f"{took:.0f}", _came(step)]
+        rows.append(Row.of(cells))
+    for expectation in repro.expectations:
+        met = {True: "yes", False: "no", None: "unknown"}[expectation.met]
+        text = f"{expectation.side}: {expectation.text}"
+        rows.append(Row.of(["", text, "", met, expectation.seen]))
+    return Table(columns, rows)
+
+
+def _came(step: StepRecord) -> str:
+    if step.problem:
+        return step.problem
+    if step.error is not None:
+        return f"error {step.error_code}: {step.error}"
+    if step.ended_ms is None:
+        return f"waits for {step.waited_for}" if step.waited_for else "waits"
+    if step.rows:
+        shown = step.rows[-1][:3]
+        return "; ".join(", ".join("NULL" if c is None else c for c in row) for row in shown)
+    return "ok"

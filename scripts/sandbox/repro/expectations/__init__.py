@@ -1,0 +1,1 @@
+"""The kinds of expectations of a repro, one file each."""

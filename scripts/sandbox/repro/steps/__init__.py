@@ -1,0 +1,1 @@
+"""The kinds of steps of a repro, one file each."""
