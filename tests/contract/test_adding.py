@@ -162,6 +162,72 @@ run: [knit, program]
 modes:
   purl: {servers: several, help: "backwards"}
 """
+REPRO = """\
+title: Nine sessions greet one another
+links: [https://example.org/9]
+question: Do all of them answer?
+profile: mysql
+steps:
+  - yodel: nine times
+    name: greeting
+expect:
+  bug: [{echo: nothing}]
+  fixed: [{echo: nine times}]
+affected: {mysql: ['9.9']}
+"""
+STEP = '''\
+"""yodel: calls into the valley."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from sandbox.record.repro import StepRecord
+from sandbox.repro.step import ReproStep, Stage
+
+
+class Yodel(ReproStep):
+    """A call that is heard far away."""
+
+    value_is: ClassVar[str] = "how often"
+    often: str = Field(alias="value")
+
+    @property
+    def text(self) -> str:
+        return f"yodel: {self.often}"
+
+    def carry_out(self, stage: Stage, number: int) -> StepRecord:
+        now = stage.now_ms()
+        rows = [[[self.often]]]
+        return StepRecord(
+            number=number, text=self.text, name=self.name, began_ms=now, ended_ms=now, rows=rows
+        )
+'''
+EXPECTATION = '''\
+"""echo: what comes back."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from sandbox.repro.expectation import Expectation, Looked
+from sandbox.repro.step import Stage
+
+
+class Echo(Expectation):
+    """The call comes back."""
+
+    value_is: ClassVar[str] = "what comes back"
+    heard: str = Field(alias="value")
+
+    @property
+    def text(self) -> str:
+        return f"echo: {self.heard}"
+
+    def looked(self, stage: Stage) -> Looked:
+        (called,) = stage.steps[-1].rows[-1][0]
+        return Looked(called == self.heard, f"heard {called}")
+'''
 FILES = {
     "images/drivers/knitting/driver.yaml": DRIVER,
     "compose/hatted/compose.yaml": SERVER,
@@ -170,6 +236,9 @@ FILES = {
     "profiles/workloads/nine_reads.yaml": WORKLOAD,
     "profiles/matrices/connections.yaml": MATRIX,
     "profiles/faults/two-cups.yaml": FAULT_PROFILE,
+    "profiles/repros/greetings.yaml": REPRO,
+    "scripts/sandbox/repro/steps/yodel.py": STEP,
+    "scripts/sandbox/repro/expectations/echo.py": EXPECTATION,
     "scripts/sandbox/cli/commands/hello.py": COMMAND,
     "scripts/sandbox/failure/faults/coffee_spilt.py": FAULT,
     "scripts/sandbox/failure/actions/tea_break.py": ACTION,
@@ -280,9 +349,27 @@ for step in scenario_of(["two-cups"]).schedule().steps:
     assert printed(copy, script) == ["10.0 coffee-spilt None", "40.0 None tea-break"]
 
 
+def test_a_repro_with_a_step_and_an_expectation_of_its_own_is_carried_out(copy: Copy) -> None:
+    script = """
+from types import SimpleNamespace
+from sandbox.repro.file import read_repro
+repro = read_repro("greetings")
+stage = SimpleNamespace(now_ms=lambda: 0.0, steps=[])
+stage.steps.append(repro.steps[0].carry_out(stage, 1))
+for side in (repro.expect.bug, repro.expect.fixed):
+    found = side[0].look(stage)
+    print(side[0].text, found.met, found.seen)
+"""
+    assert printed(copy, script) == [
+        "echo: nothing False heard nine times",
+        "echo: nine times True heard nine times",
+    ]
+
+
 @pytest.mark.parametrize(
     ("what", "column", "names"),
     [
+        ("repros", "repro", {"greetings"}),
         ("workloads", "workload", {"nine_reads", "nine-writes"}),
         ("matrices", "matrix", {"connections"}),
     ],
@@ -427,6 +514,9 @@ ROWS = {
     "check": ["scripts/sandbox/measure/trial/checks/none_recovered.py"],
     "metric": [],  # test_adding_a_metric.py
     "fault profile": ["profiles/faults/two-cups.yaml"],
+    "repro": ["profiles/repros/greetings.yaml"],
+    "step of a repro": ["scripts/sandbox/repro/steps/yodel.py"],
+    "expectation of a repro": ["scripts/sandbox/repro/expectations/echo.py"],
     "matrix": ["profiles/matrices/connections.yaml"],
 }
 """What the guide says can be added → what these tests add, and nothing else."""

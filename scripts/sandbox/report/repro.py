@@ -1,5 +1,6 @@
 """PURE: what is said about repros: a row for each version, what was seen, the steps."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -45,8 +46,7 @@ def repro_document(
     first = known[0] if known else None
     alone = len(names) == 1 and first is not None
     title = first.title if alone and first else f"{len(names)} repros"
-    note = Said(_RATE_NOTE, Medium.PAPER, "faint")
-    sections = [Section([_table(rows, several=len(names) > 1), note, _seen(rows)])]
+    sections = [Section(_parts(rows, several=len(names) > 1))]
     sections += [_steps_section(record) for record in _telling(records)]
     if records and records[-1].nodes:
         last = records[-1]
@@ -57,7 +57,7 @@ def repro_document(
         Said(title),
         sections,
         Said(first.question if alone and first else "", Medium.EVERYWHERE),
-        Said(_answer(rows), Medium.PAPER),
+        Said(_answer(rows) if alone else "", Medium.PAPER),
         about=[Said(when, Medium.PAGE, "faint")],
     )
 
@@ -85,7 +85,52 @@ def _answer(rows: Sequence[ReproRow]) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing was carried out."
 
 
-def _table(rows: Sequence[ReproRow], several: bool) -> Table:
+def _parts(rows: Sequence[ReproRow], several: bool) -> list[Part]:
+    """Of several repros a terminal has the overview, and what is not as expected."""
+    note = Said(_RATE_NOTE, Medium.PAPER, "faint")
+    if not several:
+        return [_table(rows), note, _seen(rows)]
+    whole: list[Part] = [_table(rows, Medium.PAPER), note, _seen(rows, Medium.PAPER)]
+    return [_overview(rows), _surprises(rows), *whole]
+
+
+def _overview(rows: Sequence[ReproRow]) -> Table:
+    """A row a repro, a column a version: where the bug is."""
+    versions = sorted({row.version or "not started" for row in rows}, key=_order)
+    found = {(row.repro, row.version or "not started"): row for row in rows}
+    made = []
+    for name in dict.fromkeys(row.repro for row in rows):
+        cells: list[str | TableCell] = [name]
+        for version in versions:
+            row = found.get((name, version))
+            cells.append(_short_cell(row) if row else "")
+        made.append(Row.of(cells))
+    return Table([Column("repro"), *(Column(version) for version in versions)], made)
+
+
+def _order(version: str) -> list[int]:
+    """The numbers of a version; what is none comes last."""
+    numbers = [int(part) for part in version.split(".") if part.isdecimal()]
+    return numbers or [sys.maxsize]
+
+
+def _short_cell(row: ReproRow) -> TableCell:
+    rate = f" {row.count}/{row.judged}" if row.judged > 1 else ""
+    wrong = " !" if row.is_as_expected is False else ""
+    return TableCell(f"{row.verdict}{rate}{wrong}", look=_LOOKS[row.verdict])
+
+
+def _surprises(rows: Sequence[ReproRow]) -> Notes:
+    """What is not as its file says, or has no verdict."""
+    odd = [
+        row for row in rows if row.is_as_expected is False or row.verdict in ("neither", "unknown")
+    ]
+    items = [Said(f"{row.repro} in {row.version or row.profile}: {row.seen}") for row in odd]
+    return Notes(items or [Said("Each is as its file says.")])
+
+
+def _table(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Table:
+    several = len({row.repro for row in rows}) > 1
     columns = [Column("repro")] if several else []
     columns += [Column("profile"), Column("version"), Column("verdict"), Column("expected")]
     columns += [Column("shown", number=True), Column("rate", number=True), Column("s", number=True)]
@@ -95,7 +140,7 @@ def _table(rows: Sequence[ReproRow], several: bool) -> Table:
         cells += [row.profile, row.version or "not started", _verdict_cell(row), _expected(row)]
         cells += [f"{row.count} of {row.judged}", rate_text(row), _seconds_cell(row)]
         made.append(Row.of(cells))
-    return Table(columns, made)
+    return Table(columns, made, medium=medium)
 
 
 def _verdict_cell(row: ReproRow) -> TableCell:
@@ -122,8 +167,9 @@ def _seconds_cell(row: ReproRow) -> TableCell:
     return TableCell(text, row.seconds)
 
 
-def _seen(rows: Sequence[ReproRow]) -> Notes:
-    return Notes([Said(f"{row.version or row.cell}: {row.seen}") for row in rows], "Seen")
+def _seen(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Notes:
+    items = [Said(f"{row.version or row.cell}: {row.seen}") for row in rows]
+    return Notes(items, "Seen", medium)
 
 
 def _telling(records: Sequence[Record]) -> list[Record]:

@@ -62,6 +62,9 @@ PLANNING = {
     "calibrate": ("--profile",),
     "smoke": ("--profile",),
     "matrix": (),
+    "repro": ("--repro", "gap-lock-deadlock", "--profile"),
+    "shrink": ("--repro", "gap-lock-deadlock", "--profile"),
+    "bisect": ("--repro", "gap-lock-deadlock", "--good", "8.4", "--bad", "9.7", "--profile"),
 }
 
 
@@ -126,6 +129,7 @@ def test_every_command_is_known_to_plan_or_not_to() -> None:
         ("config", "--profile", "mysql@9.7", "--set", TYPING_ERROR),
         ("smoke", "--profile", "mysql@9.7", "--base-set", TYPING_ERROR),
         ("smoke", "--profile", "mysql@9.7", "--head-set", TYPING_ERROR),
+        ("repro", "--repro", "gap-lock-deadlock", "--set", TYPING_ERROR),
         ("matrix",),
     ],
     ids=lambda words: " ".join(words[:1] + words[-2:-1]),

@@ -1,5 +1,5 @@
-"""list: the available workloads, matrices, settings, faults, actions, drivers, image versions and
-results.
+"""list: the available workloads, matrices, repros, settings, faults, actions, drivers, image
+versions and results.
 """
 
 from typing import Annotated
@@ -18,17 +18,18 @@ def command(
         str | None,
         place(
             "WHAT",
-            "workloads, matrices, settings, faults, actions, drivers, versions or results.",
+            "workloads, matrices, repros, settings, faults, actions, drivers, versions, results.",
             lambda incomplete: [each for each in LISTS if each.startswith(incomplete)],
         ),
     ] = None,
     what: Annotated[
         str | None,
         typer.Option(
-            help="Workloads, matrices, settings, faults, actions, drivers, versions or results."
+            help="Workloads, matrices, repros, settings, faults, actions, drivers, versions or"
+            " results."
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List workloads, matrices, settings, faults, actions, drivers, versions, results."""
+    """List workloads, matrices, repros, settings, faults, drivers, versions, results."""
     show_list(either(which, what, "WHAT"), json)

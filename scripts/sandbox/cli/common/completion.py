@@ -98,6 +98,15 @@ def result() -> Iterable[str]:
 
 
 @_quietly
+def repro() -> Iterable[str]:
+    """Names of repros."""
+    from sandbox.core.paths import yaml_files
+    from sandbox.repro.file import REPROS
+
+    return yaml_files(REPROS)
+
+
+@_quietly
 def fault() -> Iterable[str]:
     """Names of faults."""
     from sandbox.failure.fault import FAULT_KINDS

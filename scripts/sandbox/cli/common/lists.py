@@ -22,6 +22,7 @@ from sandbox.profile.images import Availability
 from sandbox.profile.reader import load_library, load_lock
 from sandbox.record.store import all_results
 from sandbox.report.text import WIDTH
+from sandbox.repro.file import read_repro, repro_names
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
 
@@ -75,6 +76,12 @@ def _matrices() -> Iterator[Row]:
     for path in yaml_files(MATRICES).values():
         matrix = read_matrix(path)
         yield {"matrix": matrix.name, "factors": list(matrix.factors), "question": matrix.question}
+
+
+def _repros() -> Iterator[Row]:
+    for name in repro_names():
+        repro = read_repro(name)
+        yield {"repro": name, "profile": repro.profile, "title": repro.title}
 
 
 def _settings() -> Iterator[Row]:
@@ -140,6 +147,7 @@ def _results() -> Iterator[Row]:
 LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "workloads": _workloads,
     "matrices": _matrices,
+    "repros": _repros,
     "settings": _settings,
     "faults": _faults,
     "actions": _actions,

@@ -74,6 +74,14 @@ External = Annotated[
 Via = Annotated[
     str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)
 ]
+ReproByPlace = Annotated[
+    str | None, place("REPRO", "Repro, a path, or - for standard input.", completion.repro)
+]
+Repro = Annotated[str | None, chosen("Repro, a path, or - for standard input.", completion.repro)]
+ProfileOfRepro = Annotated[str | None, chosen("Profile instead of the file's.", completion.profile)]
+SetOfRepro = Annotated[
+    list[str] | None, typer.Option("--set", help="Server variables beside the file's.")
+]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
 KeepLogs = Annotated[
     bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")

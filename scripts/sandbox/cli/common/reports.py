@@ -31,6 +31,7 @@ from sandbox.report.document import Document, charts_of, with_lines
 from sandbox.report.matrix import matrix_document
 from sandbox.report.render import html, json, markdown
 from sandbox.report.repeats import counted, repeats_document
+from sandbox.report.repro import repro_document
 from sandbox.report.trial import trial_document
 from sandbox.report.trial_cells import median_trial, of_trials, worst_trials
 
@@ -124,6 +125,8 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
         )
     run = runs[-1]
     when = _when(manifest, runs)
+    if manifest.kind == "repro":
+        return repro_document(runs, manifest.command, when)
     if manifest.repeats is not None:
         return _document_of_repeats(result, manifest, manifest.repeats, runs, when)
     charts = bench_figures(run)

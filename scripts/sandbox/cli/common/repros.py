@@ -1,0 +1,175 @@
+"""Repros as commands carry them out: which, in which versions, progress, what is printed."""
+
+import json
+import sys
+from collections.abc import Sequence
+
+from sandbox.cli.common.results import read_records
+from sandbox.cli.common.showing import show, show_document
+from sandbox.cli.console import LiveLine, ProgressDisplay
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.core.paths import RESULTS
+from sandbox.judge.repros import exit_code, rows_of
+from sandbox.load.common.workload import Event, Progress
+from sandbox.profile.reader import load_library
+from sandbox.report.charts.layout import RunData
+from sandbox.report.render import json as json_of
+from sandbox.report.repro import repro_document
+from sandbox.repro.definition import Repro
+from sandbox.repro.file import read_repro, repro_names
+from sandbox.repro.runner import ReproCell, ReproRunner
+from sandbox.repro.versions import VersionOfRepro, variants_of
+from sandbox.stack.engine import Docker
+from sandbox.stack.planning import available_here, planned
+from sandbox.stack.snapshots.background import measuring
+
+
+class ReproLine(LiveLine):
+    """The events of repros: each cell and repeat a line, steps move in a terminal."""
+
+    def __call__(self, event: Event) -> None:
+        """Shows one event."""
+        if not isinstance(event, Progress):
+            return
+        if event.step.startswith("step "):
+            if self._terminal:
+                self.move(f"{event.step}  {event.text}"[:90])
+        elif event.text.startswith(("repeat ", "starting ")):
+            self.line(f"{event.step}  {event.text}")
+
+    def progress(self) -> ProgressDisplay:
+        """Shows a stack that starts, instead of the line that moves."""
+        self.close()
+        return ProgressDisplay("repro", self._stream)
+
+
+def asked_repros(word: str | None, profile: str | None, sets: Sequence[str]) -> list[Repro]:
+    """The repros that are meant, with PROFILE= and SET= in their place. SandboxError (exit 2)."""
+    words = repro_names() if word is None else [word]
+    repros = [read_repro(each) for each in words]
+    changes: dict[str, object] = {}
+    if profile is not None:
+        changes["profile"] = profile
+    if sets:
+        changes["set"] = list(sets)
+    if not changes:
+        return repros
+    return [each.with_changes(changes) for each in repros]
+
+
+def cells_of(repros: Sequence[Repro], versions: str | None) -> list[ReproCell]:
+    """Each repro in each version. One that cannot run here has the reason, where several are asked
+    for.
+
+    Raises SandboxError (exit 2) for a profile that cannot be planned in any version, and for a
+    version that was asked for and is unavailable.
+    """
+    docker, library = Docker(), load_library()
+    available = available_here(docker, library)
+    asked = [each.strip() for each in (versions or "").split(",") if each.strip()]
+    cells = []
+    for repro in repros:
+        planned(ReproCell(repro, VersionOfRepro("", repro.profile)).request, library, docker)
+        for variant in variants_of(repro.profile, asked, library, available):
+            cell = ReproCell(repro, variant)
+            try:
+                plan = planned(cell.request, library, docker)
+                missing = sorted({node.choice.reference for node in plan.unavailable()})
+                if missing:
+                    cells.append(cell.without(f"not available here: {', '.join(missing)}"))
+                else:
+                    cells.append(cell.with_plan(plan))
+            except SandboxError as error:
+                if error.exit_code is not ExitCode.BAD_INPUT or (len(repros) == 1 and asked):
+                    raise
+                cells.append(cell.without(f"{error.what}: {error.known}"))
+    return cells
+
+
+def show_plan(
+    word: str | None, versions: str | None, profile: str | None, sets: Sequence[str], as_json: bool
+) -> int:
+    """Prints the steps and the versions of repros, and runs nothing."""
+    repros = asked_repros(word, profile, sets)
+    cells = cells_of(repros, versions)
+    lines = []
+    data = []
+    for repro in repros:
+        lines += [repro.title, f"  {repro.question}"]
+        lines += [f"  {number:>2}  {step.text}" for number, step in enumerate(repro.steps, 1)]
+        for side in ("bug", "fixed"):
+            lines += [f"  {side:<5}  {each.text}" for each in getattr(repro.expect, side)]
+        own = [cell for cell in cells if cell.repro is repro]
+        for cell in own:
+            why = f"   skipped: {cell.skipped}" if cell.skipped else ""
+            lines.append(f"  in {cell.variant.version}: {cell.variant.profile}{why}")
+        data.append(
+            {
+                "repro": repro.name,
+                "title": repro.title,
+                "steps": [step.text for step in repro.steps],
+                "versions": {cell.variant.version: cell.skipped for cell in own},
+            }
+        )
+    show(as_json, data, lines)
+    return int(ExitCode.OK)
+
+
+def _named(cells: Sequence[ReproCell]) -> tuple[str, str]:
+    """What the result of these cells is of, and the end of its folder's name."""
+    names = list(dict.fromkeys(cell.repro.name for cell in cells))
+    if len(names) == 1:
+        return cells[0].repro.profile, names[0]
+    return f"{len(names)} repros", "repros"
+
+
+def carry_out(
+    word: str | None,
+    versions: str | None,
+    profile: str | None,
+    sets: Sequence[str],
+    as_json: bool,
+    *,
+    repeat: int | None,
+    fresh: bool,
+    seed: int | None,
+    command: Sequence[str],
+) -> int:
+    """Carries repros out, prints the table; returns the exit code."""
+    cells = cells_of(asked_repros(word, profile, sets), versions)
+    can_run = [cell for cell in cells if cell.plan is not None]
+    skipped = [cell for cell in cells if cell.plan is None]
+    if not can_run:
+        why = skipped[0].skipped if skipped else "no version can be had here"
+        raise SandboxError(
+            "no version of this repro can be had here",
+            str(why),
+            "try: make list WHAT=versions",
+            ExitCode.ENVIRONMENT,
+        )
+    with ReproLine("repro") as line, measuring(lambda _: None):
+        for cell in skipped:
+            line.line(f"{cell.name}  skipped: {cell.skipped}")
+        shows = line.progress
+        runner = ReproRunner(
+            *_named(can_run), RESULTS, command, line, shows, Docker(), repeat, fresh, seed
+        )
+        interrupted = False
+        try:
+            with runner:
+                runner.carry_out(can_run)
+        except KeyboardInterrupt:
+            interrupted = True
+    result = runner.result
+    records = read_records(result)
+    if not records:
+        known = "nothing was carried out"
+        raise SandboxError("interrupted", known, "try: make repro", ExitCode.INTERRUPTED)
+    document = repro_document([RunData(record) for record in records], command)
+    folder = str(result.path.relative_to(RESULTS.parent))
+    if as_json:
+        print(json.dumps({**json_of.data(document), "result": folder}, indent=2))
+    else:
+        show_document(False, None, document, [f"{folder}/runs"])
+    sys.stdout.flush()
+    return int(ExitCode.INTERRUPTED if interrupted else exit_code(rows_of(records)))

@@ -1,0 +1,108 @@
+"""Repros on real servers: a verdict a version, races with their rate, what a killed one leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.live import SANDBOX, run
+from integration.turns import of_today
+from sandbox.repro.file import repro_names
+
+pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
+HOLDS = """\
+title: A session that waits for ever
+question: Does it wait?
+profile: mysql
+load:
+  sql: create table t (id int primary key); insert into t values (1)
+steps:
+  - s1 @mysql1: begin
+  - s1: update t set id = 2
+  - s2 @mysql1: update t set id = 3
+    name: second
+    blocks: true
+  - wait: 60s
+expect:
+  bug: [{result: second, blocked: true}]
+  fixed: [{result: second}]
+"""
+
+
+def carried_out(*argv: str, code: int = 0, stdin: str | None = None) -> dict[str, Any]:
+    """What `repro` prints as data."""
+    done = run([SANDBOX, "repro", *argv, "--json"], check=False, stdin=stdin, timeout_s=900)
+    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def records_of(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of its result, in order of their names."""
+    folder = Path(data["result"])
+    return [json.loads(each.read_text()) for each in sorted(folder.glob("runs/*/record.json"))]
+
+
+def test_a_bug_is_reproduced_in_the_versions_that_have_it() -> None:
+    data = carried_out("--repro", "snapshot-isolation-1020", "--versions", "10.11,11.8")
+    records = {each["repro"]["version"][:5]: each["repro"] for each in records_of(data)}
+    assert {name: each["verdict"] for name, each in records.items()} == {
+        "10.11": "fixed", "11.8.": "reproduced",
+    }  # fmt: skip
+    update = next(each for each in records["11.8."]["steps"] if each["name"] == "update")
+    assert update["error_code"] == 1020
+
+
+def test_sessions_wait_for_one_another_and_repeats_share_a_stack() -> None:
+    data = carried_out("--repro", "gap-lock-deadlock", "--repeat", "5")
+    records = records_of(data)
+    assert len(records) == 5
+    assert {each["repro"]["verdict"] for each in records} == {"reproduced"}
+    waiting = records[0]["repro"]["steps"][4]
+    assert waiting["blocked"] is True and waiting["waited_for"].startswith("s2 (")
+    assert waiting["ended_ms"] is None
+
+
+def test_a_file_from_standard_input_that_does_not_go_as_it_says() -> None:
+    text = HOLDS.replace("  - wait: 60s\n", "").replace("update t set id = 2", "updat t")
+    data = carried_out("--repro", "-", code=3, stdin=text)
+    (record,) = records_of(data)
+    assert record["repro"]["verdict"] == "neither"
+    assert record["repro"]["seen"].startswith("step 2 (s1: updat t): error 1064")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_one_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
+    path = tmp_path / "holds.yaml"
+    path.write_text(HOLDS)
+    process = subprocess.Popen(
+        [SANDBOX, "repro", "--repro", str(path)], stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr
+    for line in process.stderr:
+        if "repeat 1" in line:
+            break
+    time.sleep(2)
+    os.killpg(process.pid, ending)
+    process.communicate(timeout=120)
+    if ending is signal.SIGINT:
+        assert process.returncode == 130
+    else:  # nobody was left to remove it
+        run([SANDBOX, "clean"])
+    names = run(["docker", "ps", "-a", "--format", "{{.Names}}"]).stdout
+    assert "repro-" not in names
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", of_today(repro_names(), days=3))
+def test_every_repro_that_ships_is_as_its_file_says(name: str) -> None:
+    data = carried_out("--repro", name)
+    for record in records_of(data):
+        repro = record["repro"]
+        assert repro["verdict"] in ("reproduced", "fixed"), (record["profile"], repro["seen"])
