@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sandbox.core.errors import counted
 from sandbox.judge.bisect import Bisection
 from sandbox.judge.repros import ReproRow, rows_of
 from sandbox.record.record import Record
@@ -45,7 +46,7 @@ def repro_document(
     names = list(dict.fromkeys(row.repro for row in rows))
     first = known[0] if known else None
     alone = len(names) == 1 and first is not None
-    title = first.title if alone and first else f"{len(names)} repros"
+    title = first.title if alone and first else counted(len(names), "repro")
     sections = [Section(_parts(rows, several=len(names) > 1))]
     sections += [_steps_section(record) for record in _telling(records)]
     if records and records[-1].nodes:

@@ -35,6 +35,7 @@ from sandbox.stack.planning import planned, planned_base_directories
 from sandbox.stack.protocol import Note, OnEvent, RunningStack
 from sandbox.stack.snapshots.restore import usable, usable_base_directories
 from sandbox.stack.snapshots.take import ensure_base_directory
+from sandbox.stack.supply import ensure_images, needs_supply
 from sandbox.stack.up import UpOptions, up
 
 Shows = Callable[[], AbstractContextManager[OnEvent]]
@@ -207,6 +208,8 @@ class ReproRunner:
             name, restore=True, base_directories=partial(planned_base_directories, plan)
         )
         with shows() as progress:
+            if needs_supply(plan):
+                plan = ensure_images(plan, progress, self.docker)
             self._make_base_directories(name, plan, progress)
             stack = up(plan, options, progress, self.docker).stack
         client = next(node.name for node in stack.nodes() if node.kind == "client")

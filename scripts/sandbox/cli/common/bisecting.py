@@ -63,7 +63,8 @@ def bisect(
             )
             found = bisector.run(versions)
     image = library.catalog.image(library.components.get(term.name).spec.image or term.name)
-    notes = [image.notes_of(each) for each in (found.search.good, found.search.bad)]
+    exact = {tried.version: tried.row.version or tried.version for tried in found.tried}
+    notes = [image.notes_of(exact[each]) for each in (found.search.good, found.search.bad)]
     return _show(found, runner, [each for each in notes if each], as_json)
 
 

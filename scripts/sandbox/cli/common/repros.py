@@ -27,6 +27,8 @@ from sandbox.stack.snapshots.background import measuring
 class ReproLine(LiveLine):
     """The events of repros: each cell and repeat a line, steps move in a terminal."""
 
+    has_repeats = True
+
     def __call__(self, event: Event) -> None:
         """Shows one event."""
         if not isinstance(event, Progress):
@@ -34,8 +36,10 @@ class ReproLine(LiveLine):
         if event.step.startswith("step "):
             if self._terminal:
                 self.move(f"{event.step}  {event.text}"[:90])
-        elif event.text.startswith(("repeat ", "starting ")):
+        elif event.text.startswith("starting ") or self.has_repeats:
             self.line(f"{event.step}  {event.text}")
+        elif self._terminal:
+            self.move(f"{event.step}  {event.text}")
 
     def progress(self) -> ProgressDisplay:
         """Shows a stack that starts, instead of the line that moves."""

@@ -25,6 +25,12 @@ FIRST_REPEATS = 5
 FILE = "shrunk.yaml"
 
 
+class ShrinkLine(ReproLine):
+    """Of hundreds of repeats a line each would hide what was left out."""
+
+    has_repeats = False
+
+
 def shrink(
     word: str | None, profile: str | None, as_json: bool, *, repeat: int | None,
     command: Sequence[str],
@@ -51,7 +57,7 @@ def shrink(
         records = [each for each in runner.result.records() if each.cell == cell.name]
         return rows_of(records)[0]
 
-    with ReproLine("shrink") as line, measuring(lambda _: None):
+    with ShrinkLine("shrink") as line, measuring(lambda _: None):
         runner = ReproRunner(
             str(source["profile"]), f"shrink-{repro.name}", RESULTS, command, line, line.progress,
             docker, repeat or max(FIRST_REPEATS, repro.repeat),
