@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sandbox.judge.variants import ComparedVariants, VariantDifference, compared_variants
 from sandbox.record.manifest import HostCheck, MatrixPart
-from sandbox.record.record import Record
+from sandbox.record.record import Inputs, Record
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.svg import Figure
 from sandbox.report.document import (
@@ -131,17 +131,16 @@ def stack_rows(part: MatrixPart, records: Sequence[Record]) -> list[Mapping[str,
     ]
 
 
+def _options_of(inputs: Inputs) -> dict[str, str | None]:
+    """Options of `up` whose values are recorded as they were typed."""
+    names = ("cpus", "memory", "disk", "image", "binary")
+    return {name.upper(): getattr(inputs, name) for name in names}
+
+
 def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
     """One row for each group of identical nodes in a record."""
     inputs = record.environment.inputs
-    limits = {
-        "CPUS": inputs.cpus,
-        "MEMORY": inputs.memory,
-        "cpuset": inputs.cpuset,
-        "DISK": inputs.disk,
-        "IMAGE": inputs.image,
-        "BINARY": inputs.binary,
-    }
+    limits = {**_options_of(inputs), "cpuset": inputs.cpuset}
     given = [f"{name}={value}" for name, value in limits.items() if value]
     given += [*inputs.assignments, *(f"REPLICATE={link}" for link in inputs.replicate)]
     files = [(inputs.cnf_name, inputs.cnf_sha256), (inputs.init_name, inputs.init_sha256)]
@@ -379,13 +378,7 @@ def run_document(
 def run_again(record: Record, command: Sequence[str]) -> list[str]:
     """Commands that start the stack and repeat the run as typed, with the seed that was drawn."""
     inputs = record.environment.inputs
-    given = {
-        "CPUS": inputs.cpus,
-        "MEMORY": inputs.memory,
-        "DISK": inputs.disk,
-        "IMAGE": inputs.image,
-        "BINARY": inputs.binary,
-    }
+    given = _options_of(inputs)
     files = [inputs.cnf_name, *inputs.cnf_files]
     given |= {"CNF": " ".join(filter(None, files)), "INIT": inputs.init_name}
     up = {
