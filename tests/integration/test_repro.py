@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,8 +14,11 @@ import pytest
 from integration.live import SANDBOX, run
 from integration.turns import of_today
 from sandbox.repro.file import repro_names
+from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
+STACK = re.compile(r" as '(repro-[^']+)'")
+"""In the first line of a stack that starts."""
 HOLDS = """\
 title: A session that waits for ever
 question: Does it wait?
@@ -85,18 +89,21 @@ def test_one_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.Signals
         start_new_session=True,
     )  # fmt: skip
     assert process.stderr
+    name = ""
     for line in process.stderr:
+        if found := STACK.search(line):
+            name = found[1]
         if "repeat 1" in line:
             break
-    time.sleep(2)
+    time.sleep(2)  # a moment of its steps
     os.killpg(process.pid, ending)
     process.communicate(timeout=120)
     if ending is signal.SIGINT:
         assert process.returncode == 130
     else:  # nobody was left to remove it
-        run([SANDBOX, "clean"])
-    names = run(["docker", "ps", "-a", "--format", "{{.Names}}"]).stdout
-    assert "repro-" not in names
+        run([SANDBOX, "down", "--name", name])
+    label = f"label=sandbox.stack={project_name(name)}"
+    assert name and not run(["docker", "ps", "-aq", "--filter", label]).stdout
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 repeats.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -174,8 +175,9 @@ class ReproRunner:
             self._removals.append(self._beside.submit(self._remove, kept.name))
 
     def _new_name(self) -> str:
-        began = slug(self.result.path.name)[9:15]
-        self._names.append(f"repro-{began}-{len(self._names)}")
+        # Of its result alone: another command may have begun in the same second.
+        own = hashlib.sha256(self.result.path.name.encode()).hexdigest()[:6]
+        self._names.append(f"repro-{own}-{len(self._names)}")
         return self._names[-1]
 
     def _begin(self, cell: ReproCell, shows: Shows) -> _StartingStack:
