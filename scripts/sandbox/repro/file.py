@@ -58,7 +58,10 @@ def _read(path: Path, text: str | None) -> tuple[Repro, dict[str, Any]]:
     if not isinstance(file.data, dict):
         raise file.wrong((), "a repro is a mapping: title, question, profile, steps, expect")
     try:
-        return Repro.model_validate({**file.data, "name": path.stem}), file.data
+        repro = Repro.model_validate({**file.data, "name": path.stem})
+        if repro.load.file and not Path(repro.load.file).is_file():
+            raise file.wrong(("load", "file"), f"load.file: {repro.load.file} is not there")
+        return repro, file.data
     except ValidationError as error:
         problems = error.errors()
         # An unknown key before all: it is one that is missing elsewhere.

@@ -100,7 +100,7 @@ def open_repro(opening: Opening[ReproRequest], place: RunPlace) -> ReproRun:
     sessions = shared or Sessions(opening.stack, opening.session.client)
     if shared is None:
         run.closing.callback(sessions.close)
-    run.stage = LiveStage(opening.stack, opening.session, sessions, run.folder)
+    run.stage = LiveStage(opening.stack, opening.session, sessions, run.keep)
     run.closing.callback(run.stage.close)
     return run
 
@@ -222,6 +222,11 @@ def judge(run: ReproRun) -> None:
     run.seconds = stage.now_ms() / 1000
     _record(run, expectations)
     stage.close()
+    # With a fault this is what was to be expected; whether it is says the reader.
+    run.checks += [
+        CheckRecord(name="load_beside", verdict="unknown", detail=failure)
+        for failure in stage.load_failures
+    ]
 
 
 def _by_side(repro: Repro) -> list[tuple[Side, Expectation]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from sandbox.core.errors import SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.cell import Cell, slug
 from sandbox.measure.execute import execute, now, record_without_stack, tool_commit
@@ -198,9 +198,15 @@ class ReproRunner:
             for removal in self._removals:
                 removal.result()
             self._remove(start.name)
+        return self._started_or_not(start.name, cell)
+
+    def _started_or_not(self, name: str, cell: ReproCell) -> "_Lease | SandboxError":
+        """The stack, or why it does not start. Raises KeyboardInterrupt for Ctrl-C meanwhile."""
         try:
-            return self._started(start.name, cell, self.shows)
+            return self._started(name, cell, self.shows)
         except SandboxError as error:
+            if error.exit_code is ExitCode.INTERRUPTED:
+                raise KeyboardInterrupt from None
             return error
 
     def _started(self, name: str, cell: ReproCell, shows: Shows) -> _Lease:
@@ -280,10 +286,7 @@ class ReproRunner:
             return lease
         lease.sessions.close()
         self._remove(lease.name)
-        try:
-            return self._started(lease.name, cell, self.shows)
-        except SandboxError as error:
-            return error
+        return self._started_or_not(lease.name, cell)
 
     def _remove(self, name: str) -> None:
         down(name, lambda _: None, self.docker)

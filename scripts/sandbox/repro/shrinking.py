@@ -2,13 +2,14 @@
 
 import copy
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
-from sandbox.core.errors import SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.grammar import parse, split_assignments
 from sandbox.repro.ddmin import ddmin
 from sandbox.repro.definition import Repro
@@ -76,12 +77,16 @@ class Shrinker:
             try:
                 repro = Repro.model_validate({**candidate, "name": self.name})
                 self._known[identity] = self.shows(repro)
-            except (ValidationError, SandboxError):  # what cannot be carried out shows nothing
+            except ValidationError:  # what is no repro shows nothing
+                self._known[identity] = False
+            except SandboxError as error:  # nor does a stack that cannot be planned
+                if error.exit_code is not ExitCode.BAD_INPUT:
+                    raise
                 self._known[identity] = False
         return self._known[identity]
 
 
-class _Parts:
+class _Parts(ABC):
     """The parts of one kind in a file, each under a name of its own."""
 
     word = "parts"
@@ -100,11 +105,13 @@ class _Parts:
         self._set(made, [self._parts[name] for name in kept])
         return made
 
+    @abstractmethod
     def _found(self) -> Iterator[tuple[str, Any]]:
-        raise NotImplementedError
+        """Every part with its name."""
 
+    @abstractmethod
     def _set(self, made: dict[str, Any], parts: list[Any]) -> None:
-        raise NotImplementedError
+        """Puts these parts into a file in place of all of the kind."""
 
 
 def _numbered(texts: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -35,12 +35,14 @@ class LiveStage:
     stack: RunningStack
     session: Session
     sessions: Sessions
-    folder: Path
-    """Where its loads keep their logs."""
+    keep: Callable[[str, str], Path]
+    """Path of a file beside the record, by its label and its name."""
     schema: str = SCHEMA
     steps: list[StepRecord] = field(default_factory=list)
     began_utc: datetime = field(default_factory=lambda: datetime.now(UTC))
     closing: ExitStack = field(default_factory=ExitStack)
+    load_failures: list[str] = field(default_factory=list)
+    """Why loads ended that ran beside steps."""
     _began_ns: int = 0
     _places: dict[str, SqlPlace] = field(default_factory=dict)
     _injected: dict[str, str] = field(default_factory=dict)
@@ -148,15 +150,25 @@ class LiveStage:
         session = replace(
             self.session, entry=entry, writer=writer, parameters=parameters, servers=servers
         )
-        workload.workload.prepare(session, self.folder / f"{workload.name}-prepare.log")
+        label = f"load_{len(self.steps) + 1}"
+        workload.workload.prepare(session, self.keep(f"{label}_prepare", f"{label}-prepare.log"))
         running = replace(session, stack=niced.as_stack())
-        log = self.folder / f"{workload.name}.log"
+        log = self.keep(label, f"{label}.log")
         if not beside:
             return _loaded(workload, running, log)
-        thread = threading.Thread(target=_loaded, args=(workload, running, log), daemon=True)
+
+        ended = threading.Event()
+
+        def run_beside() -> None:
+            failure = _loaded(workload, running, log)
+            if failure is not None and not ended.is_set():  # by itself, not by us
+                self.load_failures.append(f"{workload.name}: {failure}")
+
+        thread = threading.Thread(target=run_beside, daemon=True)
         thread.start()
         self.closing.callback(thread.join, 15.0)
         self.closing.callback(niced.end)
+        self.closing.callback(ended.set)
         return None
 
     def now_ms(self) -> float:

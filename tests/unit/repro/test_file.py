@@ -74,6 +74,7 @@ def test_what_is_carried_out_has_an_identity(tmp_path: Path) -> None:
         ("    - result: read\n      rows: 2", "    - result: raed", 1, "no step is named raed"),
         ("title: T", "title: T\naffected: {mariadb: ['10.x']}", 2, "no range of versions"),
         ("title: T", "title: T\naffected: {oracle: ['<1']}", 2, "'mysql' or 'mariadb'"),
+        ("title: T", "title: T\nload: {file: /no/such.sql}", 2, "/no/such.sql is not there"),
         ("title: T", "title: T\nrepeat: 0", 2, "repeat: at least 1"),
         ("title: T", "title: T\ntitle: U", 2, "the key 'title' appears twice"),
         ("title: T", "title: [", 2, "expected"),

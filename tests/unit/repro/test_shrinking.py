@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 import yaml
 
+from sandbox.core.errors import MachineError
 from sandbox.repro.definition import Repro
 from sandbox.repro.shrinking import Shrinker, Shrunk
 
@@ -88,6 +90,16 @@ def test_what_is_left_is_a_repro_and_the_file_given_is_unchanged() -> None:
     assert made.steps[-1].text == "s1: commit"
     text = yaml.safe_dump(found.source, sort_keys=False, allow_unicode=True)
     assert yaml.safe_load(text) == found.source
+
+
+def test_an_engine_that_fails_ends_the_search() -> None:
+    """Else every part would look as if the bug needed it."""
+
+    def shows(_: Repro) -> bool:
+        raise MachineError("no engine", "it does not answer", "try: make doctor")
+
+    with pytest.raises(MachineError):
+        Shrinker("padded", shows, lambda _: None).run(yaml.safe_load(PADDED))
 
 
 def test_nothing_is_tried_twice() -> None:

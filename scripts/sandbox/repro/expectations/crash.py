@@ -8,7 +8,7 @@ from pydantic import Field
 from sandbox.repro.expectation import Expectation, Looked
 from sandbox.repro.step import Stage
 
-_SIGNAL = re.compile(r"got signal (\d+)|got (?:exception|signal) \S* ?(\d+)?", re.IGNORECASE)
+_SIGNAL = re.compile(r"got signal (\d+)", re.IGNORECASE)
 _ANY = "any"
 
 
@@ -32,8 +32,7 @@ class CrashExpectation(Expectation):
             found = _SIGNAL.search(line)
             if found is None:
                 continue
-            signal = found[1] or found[2]
-            is_it = self.signal == _ANY or str(self.signal) == signal
+            is_it = self.signal == _ANY or str(self.signal) == found[1]
             met = is_it and _has_frames(lines[number:], self.frames)
             return Looked(met, f"{node}: {line.strip()}")
         return Looked(False, f"{node} has not crashed")
