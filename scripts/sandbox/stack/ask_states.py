@@ -21,6 +21,10 @@ WITHOUT_CAUSE_S = 60.0
 busy machine.
 """
 _ASK_EVERY_S = 5.0
+_STARTS = "[MY-010116]"
+"""The first line of a MySQL server's life: one that has cloned another's data starts again in the
+same container.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ def _log_of_this_life(stack: StackNodes, server: Container) -> str:
     """The end of a server's log since it was started: an earlier life had other reasons."""
     started = stack.docker.answer("inspect", "--format", "{{.State.StartedAt}}", server.id)
     since = ["--since", started.stdout.strip()] if started.code == 0 else []
-    return stack.docker.stream("logs", *since, "--tail", str(LOG_LINES), server.id).text()
+    log = stack.docker.stream("logs", *since, "--tail", str(LOG_LINES), server.id).text()
+    return log.rpartition(_STARTS)[2]
 
 
 class BrokenServers:

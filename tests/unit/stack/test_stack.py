@@ -133,6 +133,23 @@ def test_the_log_of_this_life_says_why_a_member_has_left(docker: FakeDocker) -> 
     assert asked[1:3] == ("--since", "2026-11-29T02:14:09.1Z")
 
 
+def test_the_log_of_a_server_that_started_again_in_its_container_is_that_of_its_last_life(
+    docker: FakeDocker,
+) -> None:
+    stack = running_stack(docker, "cluster3")
+    docker.on("cluster2 sh /sandbox/probe state", answer("state\tOFFLINE\n"))
+    docker.on(
+        "^logs ",
+        answer(
+            "Worker 1 failed executing transaction 'a:7'; Error_code: 1032\n"
+            "[System] [MY-010116] [Server] mysqld (mysqld 9.7.4) starting as process 77\n"
+        ),
+    )
+    state = stack.server_states()["cluster2"]
+    assert state.text == "OFFLINE: it is in no group"
+    assert not state.has_cause
+
+
 def test_a_server_that_its_proxy_reattaches_needs_no_repair(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+replica1+balancer")
     docker.on("mysql1 sh /sandbox/probe role", answer("detached: follows nobody\n"))
