@@ -46,6 +46,8 @@ class StepRecord(ReproPart):
     rows: list[list[Row]] = Field(default_factory=list)
     """Its result sets, every cell as the server sends it."""
     affected: int | None = None
+    per_s: float | None = None
+    """Transactions a second of a load that ran to its end."""
     warnings: list[Warned] = Field(default_factory=list)
     error_code: int | None = None
     """Null: no error; 0: one without a code of a server."""

@@ -216,6 +216,8 @@ def _came(step: StepRecord) -> str:
         return f"error {step.error_code}: {step.error}"
     if step.ended_ms is None:
         return f"waits for {step.waited_for}" if step.waited_for else "waits"
+    if step.per_s is not None:
+        return f"{step.per_s:,.1f} transactions/s"
     if step.rows:
         shown = step.rows[-1][:3]
         return "; ".join(", ".join("NULL" if c is None else c for c in row) for row in shown)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sandbox.core.errors import did_you_mean
 from sandbox.core.plugins import plugins_of_classes
@@ -48,7 +48,7 @@ class Expectation(BaseModel, ABC):
     @property
     def head(self) -> str:
         """Its word as in the file: ``state @galera1``."""
-        word = type(self).__module__.rpartition(".")[2]
+        word = type(self).__module__.rpartition(".")[2].replace("_", "-")
         return f"{word} @{self.place}" if self.place else word
 
     @property
@@ -71,6 +71,58 @@ class OfStep(Expectation):
     @property
     def of_step(self) -> str | None:
         return self.step
+
+
+class FigureOfStep(OfStep):
+    """A figure of a named step is between bounds; with ``against``, its ratio to another step's."""
+
+    figure_is: ClassVar[str]
+    unit: ClassVar[str]
+    at_least: float | None = None
+    at_most: float | None = None
+    against: str | None = None
+    """The step whose figure is 1."""
+
+    @model_validator(mode="after")
+    def _has_a_bound(self) -> "FigureOfStep":
+        if self.at_least is None and self.at_most is None:
+            raise ValueError(f"a {self.figure_is} has at_least, at_most, or both")
+        return self
+
+    @property
+    def text(self) -> str:
+        unit = f" times {self.against}" if self.against else self.unit
+        least = f" at least {self.at_least:g}{unit}" if self.at_least is not None else ""
+        most = f" at most {self.at_most:g}{unit}" if self.at_most is not None else ""
+        return f"{self.figure_is} of {self.step}:{least}{most}"
+
+    def looked(self, stage: Stage) -> Looked:
+        own = self.figure_of(named_step(stage, self.step))
+        if own is None:
+            return Looked(None, f"{self.step} {self.without()}")
+        figure = own
+        seen = f"{self.step} {self.seen(own)}"
+        if self.against is not None:
+            other = self.figure_of(named_step(stage, self.against))
+            if not other:
+                return Looked(None, f"{self.against} {self.without()}")
+            figure = own / other
+            seen = f"{seen}, {figure:.2f} times {self.against}"
+        is_low = self.at_least is not None and figure < self.at_least
+        is_high = self.at_most is not None and figure > self.at_most
+        return Looked(not (is_low or is_high), seen)
+
+    @abstractmethod
+    def figure_of(self, came: StepRecord | None) -> float | None:
+        """The figure of a step; None where it has none."""
+
+    @abstractmethod
+    def seen(self, figure: float) -> str:
+        """What the step came to, behind its name."""
+
+    @abstractmethod
+    def without(self) -> str:
+        """Why a step has no such figure, behind its name."""
 
 
 EXPECTATIONS = plugins_of_classes(

@@ -20,7 +20,7 @@ from sandbox.measure.run import AT_WORK, writer_for
 from sandbox.measure.trial.load_beside import NicedStack
 from sandbox.record.repro import StepRecord
 from sandbox.repro.sessions import Sessions
-from sandbox.repro.step import SqlPlace, StepError
+from sandbox.repro.step import EndedLoad, SqlPlace, StepError
 from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
 
@@ -139,7 +139,7 @@ class LiveStage:
 
     def load(
         self, workload: NamedWorkload, via: str | None, threads: int, length_s: int, beside: bool
-    ) -> str | None:
+    ) -> EndedLoad:
         niced = NicedStack(self.stack)
         entry = self.session.entry if via is None else self.stack.entry_point(via)
         given = {"threads": threads, "seconds": length_s, "warmup_s": 0}
@@ -160,7 +160,7 @@ class LiveStage:
         ended = threading.Event()
 
         def run_beside() -> None:
-            failure = _loaded(workload, running, log)
+            failure = _loaded(workload, running, log).failure
             if failure is not None and not ended.is_set():  # by itself, not by us
                 self.load_failures.append(f"{workload.name}: {failure}")
 
@@ -169,7 +169,7 @@ class LiveStage:
         self.closing.callback(thread.join, 15.0)
         self.closing.callback(niced.end)
         self.closing.callback(ended.set)
-        return None
+        return EndedLoad()
 
     def now_ms(self) -> float:
         return (time.monotonic_ns() - self._began_ns) / 1e6
@@ -204,8 +204,9 @@ def _of_server(server: StackNode) -> SqlPlace:
     return SqlPlace(server.name, server.host, server.port, account)
 
 
-def _loaded(workload: NamedWorkload, session: Session, log: Path) -> str | None:
+def _loaded(workload: NamedWorkload, session: Session, log: Path) -> EndedLoad:
     try:
-        return workload.workload.load(session, "measure", log).failure
+        outcome = workload.workload.load(session, "measure", log)
     except (WorkloadError, SandboxError) as problem:
-        return str(problem)
+        return EndedLoad(failure=str(problem))
+    return EndedLoad(outcome.failure, outcome.metrics.tps)

@@ -35,6 +35,16 @@ class SqlPlace:
     account: str
 
 
+@dataclass(frozen=True, slots=True)
+class EndedLoad:
+    """What came of a load. ``failure``: why it failed; ``per_s``: its transactions a second; None
+    where nobody knows, such as of one that still runs.
+    """
+
+    failure: str | None = None
+    per_s: float | None = None
+
+
 class Stage(Protocol):
     """The stack on which a repro is carried out, and what its steps have begun on it."""
 
@@ -79,8 +89,8 @@ class Stage(Protocol):
 
     def load(
         self, workload: NamedWorkload, via: str | None, threads: int, length_s: int, beside: bool
-    ) -> str | None:
-        """Prepares a workload and runs it; why it failed, if it did. Raises SandboxError."""
+    ) -> "EndedLoad":
+        """Prepares a workload and runs it, or begins it ``beside``. Raises SandboxError."""
 
     def now_ms(self) -> float:
         """Time since the first step began, ms."""

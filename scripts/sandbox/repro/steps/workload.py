@@ -36,8 +36,10 @@ class WorkloadStep(AskedStep):
         workload = resolve_workload(self.parts["workload"], self.options)
         length_s = round(seconds(self.parts["length"]))
         try:
-            problem = stage.load(workload, self.place, self.threads, length_s, self.beside)
+            came = stage.load(workload, self.place, self.threads, length_s, self.beside)
         except SandboxError as error:
             raise StepError(f"{error.what}: {error.known}") from error
         record = record_of(stage, number, self.text, name=self.name)
-        return record.model_copy(update={"began_ms": began_ms, "problem": problem})
+        return record.model_copy(
+            update={"began_ms": began_ms, "problem": came.failure, "per_s": came.per_s}
+        )
