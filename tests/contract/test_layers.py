@@ -21,6 +21,7 @@ LAYERS = [
     "stack",
     "load",
     "failure",
+    "consistency",
     "measure",
     "matrix",
     "repro",

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from perf.check import check_figures
 from perf.drivers import driver_figures
 from perf.made_up import write_made_up
 from perf.matrix import matrix_overhead_ratio, restart_overhead_s
@@ -59,6 +60,7 @@ def perf(repetitions: int) -> None:
     figures |= restart_overhead_s() | matrix_overhead_ratio()
     figures |= trial_figures()
     figures |= driver_figures()
+    figures |= check_figures(repetitions)
     tell("query over 10,000 records")
     figures |= query_figures()
     print(json.dumps(figures, indent=2))

@@ -140,6 +140,8 @@ class FakeStack:
     tables: list[str] = field(default_factory=list)
     on_load: Callable[[], None] = lambda: None
     fail_sql: dict[str, tuple[int, str]] = field(default_factory=dict)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    """What differs between its servers, as the program that compares rows says it."""
     status: dict[str, dict[str, int]] = field(default_factory=dict)
     ran: list[list[str]] = field(default_factory=list)
     streamed: list[list[str]] = field(default_factory=list)
@@ -244,6 +246,8 @@ class FakeStack:
         if "files" in request:
             self.shipped |= request["files"]
             return ExecResult(0, json.dumps(request["folder"]), "")
+        if "held" in request:
+            return ExecResult(0, json.dumps(self._comparison(request)), "")
         answers = {
             target["name"]: self._answer(target["name"], request["statements"])
             for target in request["targets"]
@@ -277,6 +281,21 @@ class FakeStack:
 
     def stream_beside(self, node: str, image: str, argv: Sequence[str], weight: float) -> Stream:
         raise MachineError(f"nothing runs beside {node}", "it is a fake", "try: make ps")
+
+    def _comparison(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Every server holds the same, but for what a test plants."""
+        return {
+            "problem": None,
+            "unread": {},
+            "positions": {},
+            "held_ms": 12.0,
+            "compared": [server["name"] for server in request["servers"]],
+            "tables": 2,
+            "rows": 400,
+            "differences": self.differences,
+            "more": 0,
+            "unread_tables": {},
+        }
 
     def _count_load(self) -> None:
         counters = self._status(self.entry.node)

@@ -325,6 +325,7 @@ def compose_record(run: Run[Any], status: Status, reason: str | None) -> Record:
             for check in run.checks
         ],
         files=dict(run.files),
+        consistency=run.consistency,
     )
     return run.completed(record)
 

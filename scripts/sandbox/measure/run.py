@@ -22,6 +22,7 @@ from sandbox.load.common.workload import (
 from sandbox.measure.counters import ServerState, restarted
 from sandbox.measure.run_checks import set_in_effect, settings_in_effect
 from sandbox.profile.names import MEMBERS
+from sandbox.record.consistency import ConsistencyRecord
 from sandbox.record.record import (
     CheckRecord,
     Environment,
@@ -163,6 +164,8 @@ class Run(Opening[AnyRequest]):
     environment: Environment = field(default_factory=Environment)
     """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
+    consistency: list[ConsistencyRecord] = field(default_factory=list)
+    """Whether the servers held the same in the end, where that was looked at."""
     closing: ExitStack = field(default_factory=ExitStack)
     """Everything that the steps have started beside the stack: it ends with the run, the latest
     first.

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
 from sandbox.core.words import ImageOrigin
+from sandbox.record.consistency import ConsistencyRecord
 from sandbox.record.metrics import METRICS
 from sandbox.record.repro import ReproRecord
 from sandbox.record.trial import TrialRecord
@@ -384,6 +385,10 @@ class Record(Part):
     """Null in a run in which nothing breaks."""
     repro: ReproRecord | None = None
     """Null in a run that is no repro."""
+    consistency: list[ConsistencyRecord] = Field(default_factory=list)
+    """Whether the servers held the same in the end; empty where nobody looked, and in older
+    records.
+    """
 
     @property
     def counts(self) -> bool:

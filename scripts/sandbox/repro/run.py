@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.consistency.oracle import compare_stack
+from sandbox.consistency.verdict import checks_of
 from sandbox.core.errors import SandboxError
 from sandbox.judge.repros import verdict_of
 from sandbox.load.common.registry import resolve_workload
@@ -222,6 +224,8 @@ def judge(run: ReproRun) -> None:
     run.seconds = stage.now_ms() / 1000
     _record(run, expectations)
     stage.close()
+    run.consistency = compare_stack(run.stack, run.session.client)
+    run.checks += checks_of(run.consistency)
     # With a fault this is what was to be expected; whether it is says the reader.
     run.checks += [
         CheckRecord(name="load_beside", verdict="unknown", detail=failure)

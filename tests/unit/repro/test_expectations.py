@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
+from sandbox.record.consistency import (
+    ConsistencyRecord,
+    RowDifference,
+    TransactionDifference,
+)
 from sandbox.record.repro import StepRecord
 from sandbox.repro.expectation import Expectation, Looked, expectation_of
+from sandbox.repro.expectations import rows_differ, transactions_differ
 from sandbox.stack.server_status import ServerStatus
 from unit.repro.fake_stage import FakeStage
 
@@ -151,3 +157,64 @@ def test_a_time_and_its_ratio_to_another_one() -> None:
     found = looked(stage, {"time": "it", "against": "other", "at_least": 3})
     assert found == Looked(True, "it took 200 ms, 4.00 times other")
     assert looked(stage, {"time": "it", "against": "none", "at_least": 3}).met is None
+
+
+ROW = RowDifference(table="repro.t", key={"id": "1"}, rows={"db1": {"id": "1"}, "db2": None})
+GTID = TransactionDifference(gtid="0-1-7", contents={"db1": ["INSERT"], "db2": ["DELETE"]})
+
+
+def compared(**given: Any) -> ConsistencyRecord:
+    about = {"reference": "db1", "servers": ["db1", "db2"], "compared": ["db1", "db2"], **given}
+    return ConsistencyRecord(**about)
+
+
+@pytest.mark.parametrize(
+    ("record", "met"),
+    [
+        (compared(), False),
+        (compared(differences=[ROW]), True),
+        (compared(unread={"db3": "it follows nobody"}), None),
+    ],
+)
+def test_rows_that_differ_between_servers(
+    record: ConsistencyRecord, met: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def answered(*given: Any, **_: Any) -> list[ConsistencyRecord]:
+        asked.append(given[2])
+        return [record]
+
+    monkeypatch.setattr(rows_differ, "compare_stack", answered)
+    assert looked(FakeStage(), {"rows-differ": "t"}).met is met
+    looked(FakeStage(), {"rows-differ": "shop.t"})
+    looked(FakeStage(), {"rows-differ": "any"})
+    assert asked == [["repro.t", "t"], ["shop.t"], []]
+
+
+@pytest.mark.parametrize(("word", "met"), [("any", True), ("-7$", True), ("-8$", False)])
+def test_a_gtid_that_stands_for_two_transactions(
+    word: str, met: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [compared(transactions=[GTID])]
+    monkeypatch.setattr(transactions_differ, "compare_stack", lambda *_: found)
+    assert looked(FakeStage(), {"transactions-differ": word}).met is met
+
+
+def test_one_server_alone_differs_from_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_differ, "compare_stack", lambda *_, **__: [])
+    assert looked(FakeStage(), {"rows-differ": "t"}) == Looked(None, "there is one server")
+
+
+def test_the_throughput_of_a_load_against_another_ones() -> None:
+    stage = after(per_s=50.0)
+    stage.steps.append(
+        StepRecord(number=2, text="workload", name="base", began_ms=0, ended_ms=9, per_s=100.0)
+    )
+    keys = {"throughput": "it", "against": "base"}
+    assert looked(stage, {**keys, "at_most": 0.6}).met is True
+    assert looked(stage, {**keys, "at_least": 0.6}).met is False
+    assert looked(stage, {"throughput": "it", "at_least": 40}).seen == "it had 50.0 transactions/s"
+    assert looked(after(), {"throughput": "it", "at_least": 40}).met is None
+    with pytest.raises(ValueError, match="at_least, at_most, or both"):
+        expectation_of({"throughput": "it"})

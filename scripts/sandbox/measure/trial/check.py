@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sandbox.core.errors import states
 from sandbox.core.plugins import plugins_of_functions
+from sandbox.record.consistency import ConsistencyRecord
 from sandbox.record.record import CheckRecord, Verdict
 from sandbox.record.trial import LedgerCounts, OpCount
 
@@ -45,6 +46,8 @@ class Evidence:
     """Operations of the prober that were refused because a server had too many connections."""
     refused_by: Mapping[str, int] = field(default_factory=dict)
     """Server → connections that it refused so, by its own count."""
+    consistency: Sequence[ConsistencyRecord] = ()
+    """What came of the comparison of the servers' rows and GTIDs; empty: nobody compared them."""
     actions: Sequence[tuple[str, str, bool]] = ()
     """Of each action of the schedule: its name, what became of it, and whether it was refused or
     failed.

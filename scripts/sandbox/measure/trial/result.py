@@ -234,6 +234,7 @@ def _evidence(
         writer=writer,
         refused=_refused(figures),
         refused_by=run.refused,
+        consistency=run.consistency,
         actions=[
             (each.step.name, each.outcome or "it did not end", each.refused) for each in actions
         ],

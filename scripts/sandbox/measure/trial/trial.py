@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from sandbox.consistency.oracle import compare
+from sandbox.consistency.sets import sets_of
 from sandbox.core.errors import ExitCode, SandboxError, states
 from sandbox.failure.actions.common.joining import final_states
 from sandbox.failure.breaker import Breaking
@@ -43,6 +45,7 @@ from sandbox.measure.trial.prober import ClockOffset, Prober
 from sandbox.measure.trial.result import is_brownout_over, judge_trial
 from sandbox.measure.trial.run import TrialRequest, TrialRun, driver_plan, prober_plan
 from sandbox.measure.trial.watch import ChangeLog
+from sandbox.record.consistency import ConsistencyRecord
 from sandbox.record.record import CheckRecord, Record, Status
 from sandbox.record.store import ResultFolder
 from sandbox.stack.naming import name_option
@@ -261,7 +264,7 @@ def read_ledgers(run: TrialRun) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
     schema = schema_of(run.session.entry)
     has_ledger = run.load is not None and bool(run.workload.verdicts_of_ledger)
-    if run.load is not None and has_ledger:
+    if run.load is not None:  # several writers have no common position while one is written to
         run.load.stop()
     roles = run.stack.roles()
     there, gone = reachable(run.stack, followers(run.servers_of_group, run.session.writer.node))
@@ -292,7 +295,22 @@ def read_ledgers(run: TrialRun) -> None:
     run.after = {
         name: state for name, state in known.items() if not restarted(run.before[name], state)
     }
+    run.consistency = _compared(run, there, gone)
     judge_trial(run, writer.name if writer else None, readings, behind, idle, of_driver)
+
+
+def _compared(
+    run: TrialRun, there: Sequence[StackNode], gone: Mapping[str, str]
+) -> list[ConsistencyRecord]:
+    """The rows and the transactions of all servers behind the entry point.
+
+    Behind a stack that is not whole it is the servers' own affair what they hold: the roles say
+    which are out of their group.
+    """
+    run.session.on_event(Progress("rows", "comparing every table on all servers"))
+    sets = sets_of(there, run.stack.roles())
+    out = [replace(each, out={**each.out, **gone}) for each in sets]
+    return [compare(run.stack, run.session.client, each) for each in out]
 
 
 def _ledger_of_load(

@@ -8,12 +8,23 @@ import pytest
 
 from sandbox.measure.trial.check import CHECKS, Evidence, judge_all
 from sandbox.measure.trial.checks import lost
+from sandbox.record.consistency import ConsistencyRecord, LogRead, RowDifference
 from sandbox.record.trial import BackwardsReads, LedgerCounts, OpCount, ReadExample, StaleReads
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 NONE = OpCount(count=0, examples=())
 SOME = OpCount(count=7, examples=(3, 4, 5, 6, 7, 8, 9))
 ONE = OpCount(count=1, examples=(3,))
+
+
+ALIKE = ConsistencyRecord(
+    reference="db1",
+    servers=["db1", "db2"],
+    compared=["db1", "db2"],
+    rows=4400,
+    tables=2,
+    logs={"db1": LogRead(transactions=99), "db2": LogRead(transactions=99)},
+)
 
 
 def stale(count: int = 0, reads: int = 900) -> StaleReads:
@@ -55,6 +66,7 @@ def evidence(ledger: LedgerCounts | None = None, **changed: Any) -> Evidence:
         "transactions": {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-99"},
         "elected": True,
         "actions": [("promote", "db2 promoted", False)],
+        "consistency": [ALIKE],
     }
     return Evidence(**{**given, **changed})
 
@@ -75,6 +87,8 @@ def test_the_checks_are_there() -> None:
         "lost",
         "non_monotonic",
         "phantom",
+        "same_rows",
+        "same_transactions",
         "split_brain",
         "stale_reads",
     }
@@ -87,7 +101,11 @@ def test_without_a_flaw_all_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*CHECKS.names()} - {"actions_done", "connections_allowed"})
+    "name",
+    sorted(
+        {*CHECKS.names()}
+        - {"actions_done", "connections_allowed", "same_rows", "same_transactions"}
+    ),
 )
 def test_without_a_ledger_nothing_is_known(name: str) -> None:
     nothing = Evidence(None, unread={"db1": "Error(2013)"})
@@ -288,6 +306,17 @@ def test_non_monotonic() -> None:
     assert judged("non_monotonic", evidence())[0] == "pass"
     verdict, detail = judged("non_monotonic", evidence(counts(non_monotonic=back)))
     assert verdict == "fail" and detail.endswith("shown before: 3 on db2, 4 on db2")
+
+
+def test_rows_and_transactions_of_all_servers() -> None:
+    assert judged("same_rows", evidence())[0] == "pass"
+    other = RowDifference(
+        table="sbtest.sbtest1", key={"id": "5"}, rows={"db1": {"id": "5"}, "db2": None}
+    )
+    differs = evidence(consistency=[ALIKE.model_copy(update={"differences": [other]})])
+    verdict, detail = judged("same_rows", differs)
+    assert (verdict, detail[-12:]) == ("fail", " no such row")
+    assert judged("same_transactions", evidence(consistency=()))[0] == "skipped"
 
 
 def test_actions_done() -> None:

@@ -1,0 +1,1 @@
+"""Programs that run in the client node, shipped as text."""
