@@ -29,13 +29,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pymysql
-from pymysql.converters import encoders
+from pymysql import converters
 
 CONNECT_S = 5
 READ_S = 300
 LOOK_S = 0.02
 HOLD_S = 3
 """A lock that is not granted within this waits for a statement of somebody else's."""
+AS_SENT: Any = converters.encoders
+"""Values of statements are converted, and cells are not: each stays as the server sends it."""
 OWN_SCHEMAS = ("mysql", "sys", "information_schema", "performance_schema")
 OF_ONE_SERVER = {("sandbox", "renewed")}
 """Tables in which each server of a stack notes what it alone did when it started."""
@@ -287,7 +289,7 @@ class ComparedServer:
                 connect_timeout=CONNECT_S,
                 read_timeout=CONNECT_S,  # of a server that hangs, its greeting
                 autocommit=True,
-                conv={**encoders},  # every value as the server sends it
+                conv=AS_SENT,
                 charset="utf8mb4",
             )
         except (pymysql.MySQLError, OSError) as error:
