@@ -28,7 +28,7 @@ UPGRADES = ["galera3@10.5", "mariadb@10.5+replica1"]
 """Each of these takes minutes: they come in turns."""
 
 
-@pytest.mark.parametrize(("profile", "options"), of_today(JOINS, days=3))
+@pytest.mark.parametrize(("profile", "options"), of_today(JOINS, days=5))
 def test_a_node_joins_without_data_and_with_its_data(
     profile: str, options: tuple[str, ...]
 ) -> None:
@@ -44,7 +44,7 @@ def test_a_node_joins_without_data_and_with_its_data(
                 assert stack.sql(step["nodes"][0], query) == "Completed"
 
 
-@pytest.mark.parametrize("profile", of_today(UPGRADES, days=2))
+@pytest.mark.parametrize("profile", of_today(UPGRADES, days=4))
 def test_a_rolling_upgrade_step_by_step(profile: str) -> None:
     with live_stack(profile) as stack:
         before = stack.containers()

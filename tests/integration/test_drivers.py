@@ -9,13 +9,14 @@ from integration.live import LiveStack, live_stack
 from integration.turns import of_today
 from sandbox.measure.trial.drivers import every_driver
 
-pytestmark = [pytest.mark.docker, pytest.mark.own_stack, pytest.mark.long]
+pytestmark = [pytest.mark.docker, pytest.mark.long]
+"""On one worker: two probers with a driver each are more than two processors can serve."""
 CHOICES = [
     f"{name}:{mode}" if mode != "one" else name
     for name, spec in every_driver().items()
     for mode in spec.mode_names
 ]
-"""A third of them a day."""
+"""An eighth of them a day."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_a_driver_is_out_beside_the_prober_and_leaves_nothing(stack: LiveStack) 
     assert not [node for node in stack.containers() if node.endswith("-driver")]
 
 
-@pytest.mark.parametrize("driver", of_today(CHOICES, days=3))
+@pytest.mark.parametrize("driver", of_today(CHOICES, days=8))
 def test_every_driver_in_every_mode(stack: LiveStack, driver: str) -> None:
     """At the servers themselves."""
     judged(tried(stack, driver, "--via", "writer"), driver)

@@ -12,8 +12,18 @@ from dataclasses import dataclass
 import pytest
 
 from integration.live import Ledger, LiveStack, live_stack, run, sandbox
+from integration.turns import of_today
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
+BEHIND_HAPROXY = ["mysql@9.7+replica2+haproxy", "mariadb@11.8+replica2+haproxy"]
+WITHOUT_PROXY = [
+    "mysql@9.7+replica2",
+    "mariadb@10.11+replica2",
+    "mysql@9.7+replica1",
+    "mariadb@11.8+replica1",
+    "mariadb@10.11+replica1@11.8",
+]
+"""Each of these takes minutes: they come in turns."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ def still_written(stack: Failover, ledger: Ledger, held: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("profile", ["mysql@9.7+replica2+haproxy", "mariadb@11.8+replica2+haproxy"])
+@pytest.mark.parametrize("profile", of_today(BEHIND_HAPROXY, days=2))
 def test_behind_haproxy(profile: str) -> None:
     with failed_over(profile) as stack:
         assert stack.assert_routed("haproxy1") == stack.source
@@ -152,16 +162,7 @@ def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "profile",
-    [
-        "mysql@9.7+replica2",
-        "mariadb@10.11+replica2",
-        "mysql@9.7+replica1",
-        "mariadb@11.8+replica1",
-        "mariadb@10.11+replica1@11.8",
-    ],
-)
+@pytest.mark.parametrize("profile", of_today(WITHOUT_PROXY, days=3))
 def test_without_a_proxy(profile: str) -> None:
     """A client that has the list of servers; one replica alone is promoted too. The old source
     rejoins in the end.
