@@ -28,6 +28,7 @@ baseline: {rows: 1}
 TYPING_ERROR = "innodb_bufer_pool_size=1G"
 OF_NO_STACK = {
     "bench",
+    "check",
     "clean",
     "compare",
     "doctor",

@@ -18,7 +18,7 @@ from sandbox.record.consistency import ConsistencyRecord
 from sandbox.report.consistency import consistency_document
 from sandbox.stack.protocol import Note
 
-ABOUT = About(group="stacks", after="ps")
+ABOUT = About(group="stacks", after="heal")
 
 
 def command(

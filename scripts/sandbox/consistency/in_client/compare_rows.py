@@ -185,7 +185,7 @@ def can_be_chunked(tables: Sequence[SqlTable]) -> bool:
 
 
 def common_key(tables: Sequence[SqlTable]) -> tuple[str, ...]:
-    """The key by which the rows of a table are told apart on all servers; empty: there is none."""
+    """The key that distinguishes the rows of a table on all servers; empty: there is none."""
     keys = {table.key for table in tables}
     return keys.pop() if len(keys) == 1 else ()
 
@@ -515,8 +515,8 @@ def _column(row: Row) -> SqlColumn:
 
 
 def key_of(indexes: Sequence[Row]) -> tuple[str, ...]:
-    """The columns of the first unique index that tells every row apart: none of it may be NULL, an
-    expression, or a prefix.
+    """The columns of the first unique index that distinguishes every row: none of them may be
+    NULL, an expression, or a prefix.
 
     ``indexes``: rows of name, column, prefix, nullable, those of the primary key first.
     """
