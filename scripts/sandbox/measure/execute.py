@@ -66,7 +66,7 @@ class Procedure(Generic[AnyRequest, AnyRun]):
     ``kind``: in a manifest, and the name of its cell where it is alone in a result.
     """
 
-    kind: Literal["bench", "trial", "repro"]
+    kind: Literal["bench", "trial", "repro", "upgrade"]
     begin: Callable[[Opening[AnyRequest], RunPlace], AnyRun]
     steps: Mapping[str, Callable[[AnyRun], None]]
     died: Callable[[AnyRun], dict[str, str]]

@@ -12,7 +12,7 @@ from sandbox.record.record import Part, Status
 
 Adjustment = Literal["Holm", "Benjamini-Hochberg"]
 Depth = Literal["slices", "restart"]
-ResultKind = Literal["bench", "trial", "matrix", "repro"]
+ResultKind = Literal["bench", "trial", "matrix", "repro", "upgrade"]
 EndOfRepeats = Literal["complete", "came", "interrupted", "not possible", "no stack"]
 """How repeated trials ended: all are made; what was to end them came; by Ctrl-C; the first one
 could not be carried out; the stack could not be made ready for the next one.

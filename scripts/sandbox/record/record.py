@@ -1,6 +1,4 @@
-"""The record of one run, as Pydantic models; missing is null and never 0, units are in the
-names.
-"""
+"""The record of one run as a model; missing is null and never 0, units are in the names."""
 
 from typing import Any, Literal
 
@@ -11,6 +9,7 @@ from sandbox.record.consistency import ConsistencyRecord
 from sandbox.record.metrics import METRICS
 from sandbox.record.repro import ReproRecord
 from sandbox.record.trial import TrialRecord
+from sandbox.record.upgrade import UpgradeRecord
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]
@@ -384,7 +383,8 @@ class Record(Part):
     trial: TrialRecord | None = None
     """Null in a run in which nothing breaks."""
     repro: ReproRecord | None = None
-    """Null in a run that is no repro."""
+    upgrade: UpgradeRecord | None = None
+    """Each null in a run of another kind."""
     consistency: list[ConsistencyRecord] = Field(default_factory=list)
     """Whether the servers held the same in the end; empty where nobody looked, and in older
     records.

@@ -31,6 +31,7 @@ from sandbox.report.smoke import smoke_document
 from sandbox.report.terms import terms_document
 from sandbox.report.text import WIDTH
 from sandbox.report.trial import trial_document
+from sandbox.report.upgrade import upgrade_document
 from unit.record.samples import sample_record
 from unit.report.made_up import made_up, said_of
 from unit.report.made_up_repros import repro_record
@@ -38,6 +39,7 @@ from unit.report.made_up_trials import SEEN_MS, repeated, trial_record, trial_si
 from unit.report.made_up_trials import judged as judged_trials
 from unit.report.made_up_trials import part as trial_part
 from unit.report.made_up_trials import records as trial_records
+from unit.report.made_up_upgrades import upgrade_run
 from unit.report.test_comparison import a_side, compared_sides, history
 from unit.report.test_matrix_plan import resolved_and_expected, selection
 from unit.report.test_smoke import SAMPLES
@@ -111,6 +113,10 @@ def of_bisection() -> Document:
     return bisect_document(runs, search, ["https://example.org/news-9-7-4.html"])
 
 
+def of_upgrade() -> Document:
+    return upgrade_document(RunData(upgrade_run()), ["sandbox", "upgrade-check"], "today")
+
+
 def of_matrix_plan() -> Document:
     return matrix_plan_document(*resolved_and_expected(selection("threads=1,16")))
 
@@ -139,6 +145,7 @@ KINDS = {
     "history": of_history,
     "repro": of_repro,
     "bisection": of_bisection,
+    "upgrade": of_upgrade,
 }
 ASKED = {
     "repeated trials": [
@@ -163,6 +170,15 @@ ASKED = {
         "The bug is in 9.7.4, and not in 8.4.10.",
         "nobody can judge them: 8.4.11",
         "https://example.org/news-9-7-4.html",
+    ],
+    "upgrade": [
+        "2 differences matter from mariadb@10.11 to mariadb@11.8: error 1020 (1), other rows (1).",
+        "rows before",
+        "where street = 'Hauptstrasse'",
+        "transactions",
+        "old_thing is gone, and named by the log; instead: new_thing",
+        "the replica has applied everything, 0.25 s after the end of the load",
+        "120, of 31 kinds",
     ],
     "plan of a matrix": ["[off], on", "variant2", "40 runs of 2 + 10 s", "left out: threads 64"],
     "calibration": ["0.040", "24 pairs", "6.6%"],

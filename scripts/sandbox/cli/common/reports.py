@@ -34,6 +34,7 @@ from sandbox.report.repeats import counted, repeats_document
 from sandbox.report.repro import repro_document
 from sandbox.report.trial import trial_document
 from sandbox.report.trial_cells import median_trial, of_trials, worst_trials
+from sandbox.report.upgrade import upgrade_document
 
 
 def show_report(result: ResultFolder, charts: bool, as_json: bool) -> None:
@@ -127,6 +128,8 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
     when = _when(manifest, runs)
     if manifest.kind == "repro":
         return repro_document(runs, manifest.command, when)
+    if manifest.kind == "upgrade":
+        return upgrade_document(run, manifest.command, when)
     if manifest.repeats is not None:
         return _document_of_repeats(result, manifest, manifest.repeats, runs, when)
     charts = bench_figures(run)
