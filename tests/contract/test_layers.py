@@ -25,6 +25,7 @@ LAYERS = [
     "measure",
     "matrix",
     "repro",
+    "upgrade",
     "report",
     "cli",
     "__init__",
@@ -32,7 +33,7 @@ LAYERS = [
 """The rooms of the house: each imports only from those before it, and from itself."""
 APART = {"record": {"profile"}}
 """Rooms before it that a room does without all the same: a record is read without the planner."""
-PLAIN_DATA = {"report": {"stack", "load", "failure", "measure", "matrix", "repro"}}
+PLAIN_DATA = {"report": {"stack", "load", "failure", "measure", "matrix", "repro", "upgrade"}}
 """Rooms before it of which a room may import only what is pure: a report takes plain data."""
 IMPURE = {
     "subprocess",

@@ -1,0 +1,234 @@
+"""PURE: what pt-upgrade reported and what the servers answered afterwards, as findings."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sandbox.record.upgrade import FindingKind, Unjudged, UpgradeFinding
+from sandbox.upgrade.plans import QueryPlan, differs_for_the_worse, text_of
+from sandbox.upgrade.pt_upgrade import NO_ERROR, DifferenceKind, PtDifference, PtReport
+from sandbox.upgrade.refusals import Refusal, refused_finding
+from sandbox.upgrade.replay import DistinctQuery, Replay
+from sandbox.upgrade.sql_text import kind_of
+
+RowsAgain = Literal["other rows", "another order", "same", "by itself", "unknown"]
+"""What a query comes to that is asked again after the load; ``by itself``: it differs on one and
+the same server.
+"""
+_DEPRECATED = (1287, 1681)
+"""Codes of warnings that what works today may not work in a later version."""
+_NO_DATA = re.compile(
+    r"doesn't exist|Unknown database|No database selected|Unknown table", re.IGNORECASE
+)
+_LONGEST = 300
+"""Of what a server said, in a finding."""
+SLOWER_RATIO = 2.0
+SLOWER_MS = 5.0
+"""A query is slower where the median of its repeats is at least so many times, and so much, as
+high.
+"""
+SLOWER_WRITE_S = 0.1
+"""Of a write, which is not repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeEvidence:
+    """What is known of each distinct query, by fingerprint; on the older server, on the newer."""
+
+    replay: Replay
+    report: PtReport
+    refusals: Mapping[str, tuple[Refusal | None, Refusal | None]] = field(default_factory=dict)
+    plans: Mapping[str, tuple[QueryPlan, QueryPlan]] = field(default_factory=dict)
+    again: Mapping[str, RowsAgain] = field(default_factory=dict)
+    times_ms: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Medians of its repeats."""
+
+    @property
+    def queries(self) -> Mapping[str, DistinctQuery]:
+        """By fingerprint."""
+        return self.replay.distinct
+
+    def differing(self, *kinds: DifferenceKind) -> dict[str, PtDifference]:
+        """The first difference of a kind of each distinct query that has one."""
+        found: dict[str, PtDifference] = {}
+        for each in self.report.differences:
+            key = self.replay.fingerprints.get(each.number)
+            if each.kind in kinds and key is not None:
+                found.setdefault(key, each)
+        return found
+
+    def example(self, difference: PtDifference) -> str:
+        """The statement of the log that showed it."""
+        return self.replay.by_number[difference.number].text
+
+
+def findings_of(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    """Every finding, those that matter first."""
+    found = [
+        *_refused(evidence),
+        *_errors(evidence),
+        *_rows(evidence),
+        *_warnings(evidence),
+        *_times(evidence),
+        *_plans(evidence),
+    ]
+    return sorted(found, key=lambda each: not each.matters)
+
+
+def unjudged_of(evidence: UpgradeEvidence) -> list[Unjudged]:
+    """Queries that fail on both servers for want of data."""
+    refused = {each.query for each in _refused(evidence)}
+    queries = evidence.queries
+    found = []
+    for key, difference in evidence.differing("failed").items():
+        query = queries[key]
+        if query.text in refused or not _NO_DATA.search(difference.on_from):
+            continue
+        found.append(Unjudged(why=_cut(difference.on_from), query=query.text, count=query.count))
+    return found
+
+
+def _refused(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    queries = evidence.queries
+    found = []
+    for key, (old, new) in evidence.refusals.items():
+        finding = refused_finding(queries[key], old, new)
+        if finding is not None:
+            found.append(finding)
+    return found
+
+
+def _errors(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    """Errors on one server alone, of statements that both servers take."""
+    refused = {each.query for each in _refused(evidence)}
+    found = []
+    for key, difference in evidence.differing("error").items():
+        query = evidence.queries[key]
+        if query.text in refused:
+            continue
+        fails_on_new = difference.on_to != NO_ERROR
+        note = None if fails_on_new else "the newer server takes it"
+        found.append(_finding("error", fails_on_new, query, difference, note))
+    return found
+
+
+def _rows(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    said: dict[RowsAgain, tuple[FindingKind, bool, str]] = {
+        "other rows": ("rows", True, "asked again: other rows"),
+        "another order": ("order", True, "the same rows in another order: it has no ORDER BY that"
+                          " says which"),
+        "same": ("rows", True, "asked again after the load: the same rows"),
+        "by itself": ("rows", False, "it differs by itself, on one and the same server"),
+        "unknown": ("rows", True, "could not be asked again"),
+    }  # fmt: skip
+    found = []
+    queries = evidence.queries
+    seen = evidence.differing("rows")
+    for key, difference in seen.items():
+        kind, matters, note = said[evidence.again.get(key, "unknown")]
+        found.append(_finding(kind, matters, queries[key], difference, note))
+    for key, again in evidence.again.items():
+        if key not in seen and again in ("other rows", "another order"):
+            kind, matters, note = said[again]
+            found.append(
+                UpgradeFinding(
+                    kind=kind, matters=matters, on_from="rows", on_to=again,
+                    query=queries[key].text, count=queries[key].count, note=note,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _warnings(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    found = []
+    for key, difference in evidence.differing("warning").items():
+        is_new = difference.on_to != "no warning"
+        is_note = difference.on_to.startswith("Note ") or difference.code in _DEPRECATED
+        note = None
+        if difference.code in _DEPRECATED:
+            note = "works, and may not in a later version"
+        elif not is_new:
+            note = "the newer server says nothing"
+        matters = is_new and not is_note
+        found.append(_finding("warning", matters, evidence.queries[key], difference, note))
+    return found
+
+
+def _times(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    """pt-upgrade compares one execution each, and reports ten times the time and more: reads are
+    timed again.
+    """
+    found = []
+    for key, difference in evidence.differing("time").items():
+        query = evidence.queries[key]
+        old_s, new_s = difference.times_s or (0.0, 0.0)
+        medians = evidence.times_ms.get(key)
+        if medians is None:
+            slower = new_s - old_s >= SLOWER_WRITE_S
+            note = "once; a write is not repeated" if kind_of(query.text) != "read" else "once"
+        else:
+            slower = is_slower(*medians)
+            note = f"repeated: {medians[0]:.2f} and {medians[1]:.2f} ms"
+        found.append(_finding("time", slower, query, difference, note))
+    return found
+
+
+def is_slower(old_ms: float, new_ms: float) -> bool:
+    """Whether medians of a query's time differ by a ratio and an amount that matter."""
+    return new_ms >= SLOWER_RATIO * old_ms and new_ms - old_ms >= SLOWER_MS
+
+
+def _plans(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
+    queries = evidence.queries
+    found = []
+    for key, (old, new) in evidence.plans.items():
+        if old == new:
+            continue
+        worse = differs_for_the_worse(old, new)
+        found.append(
+            UpgradeFinding(
+                kind="plan", matters=worse, on_from=_cut(text_of(old)), on_to=_cut(text_of(new)),
+                query=queries[key].text, count=queries[key].count,
+                note="a table that was read by a key is read whole" if worse else None,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _finding(
+    kind: FindingKind,
+    matters: bool,
+    query: DistinctQuery,
+    difference: PtDifference,
+    note: str | None,
+) -> UpgradeFinding:
+    return UpgradeFinding(
+        kind=kind,
+        matters=matters,
+        on_from=_cut(difference.on_from),
+        on_to=_cut(difference.on_to),
+        query=query.text,
+        count=query.count,
+        note=note,
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+Rows = Sequence[Sequence[object]]
+
+
+def rows_again(old: Rows | None, old_again: Rows | None, new: Rows | None) -> RowsAgain:
+    """What rows of the older server, of it once more, and of the newer one say; None: an error."""
+    if old is None or old_again is None or new is None:
+        return "unknown"
+    first = [tuple(map(str, row)) for row in old]
+    second = [tuple(map(str, row)) for row in new]
+    if [tuple(map(str, row)) for row in old_again] != first:
+        return "by itself"
+    if first == second:
+        return "same"
+    return "another order" if sorted(first) == sorted(second) else "other rows"
