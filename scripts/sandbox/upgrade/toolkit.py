@@ -22,7 +22,7 @@ head -c "$2" <&3 | base64 -d >replay.log
 pt-upgrade --no-version-check --no-read-only --type slowlog --charset utf8mb4 --database "$3" \\
   "h=$4,P=$5,F=$PWD/account.cnf" "h=$6,P=$7,F=$PWD/account.cnf" replay.log 2>errors 3<&- &
 tool=$!
-(cat <&3 >/dev/null; kill "$tool" 2>/dev/null) &
+(cat <&3; kill "$tool") >/dev/null 2>&1 &
 wait "$tool"
 code=$?
 echo "{_ERRORS}"
