@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sandbox.core.errors import counted
 from sandbox.judge.upgrades import WORDS, answer_of, deciding
-from sandbox.record.upgrade import ProbedTransaction, UpgradeFinding, UpgradeRecord
+from sandbox.record.upgrade import FindingKind, ProbedTransaction, UpgradeFinding, UpgradeRecord
 from sandbox.report.charts.layout import RunData
 from sandbox.report.document import (
     Column,
@@ -25,6 +25,16 @@ from sandbox.report.text import cut, make_command
 
 _LONGEST_ON_TERMINAL = 160
 _QUESTION = "What runs in another way after the upgrade?"
+_LESSER: dict[FindingKind, str] = {
+    "refused": "taken now",
+    "error": "error gone",
+    "warning": "warning",
+    "time": "longer once",
+    "plan": "another plan",
+    "configuration": "option",
+    "conflict": "error 1020 on both",
+}
+"""Kind of finding → what it is called where it does not decide."""
 _PROBED = (
     "One session begins and reads, a second one changes the row and commits, the first one writes"
     " (each on the data as it was before the log)."
@@ -54,6 +64,7 @@ def upgrade_document(run: RunData, command: Sequence[str] = (), when: str = "") 
         Section(_transaction_parts(upgrade), "Transactions that read, then write", "transactions"),
         Section(_default_parts(upgrade), "Defaults and variables", "defaults", "defaults"),
         Section([FactList(_facts(upgrade)), Said(_RUN, look="faint")], "What was run", "run"),
+        Section([_files(run)], "Raw logs", "files", "raw logs", Medium.PAPER),
         machine_section(environment_rows([record]), node_rows(record, record.stack)),
         again_section("How to repeat it", [make_command(command)] if command else []),
     ]
@@ -77,7 +88,7 @@ def _further_parts(upgrade: UpgradeRecord) -> list[Part]:
     found = [each for each in upgrade.findings if not each.matters]
     text = f"{counted(len(found), 'further difference')} in report.html and summary.md"
     said = Said(text if found else "", Medium.TERMINAL, "faint")
-    return [said, _table(found, "Differences that are worth a look")]
+    return [said, _table(found)]
 
 
 def _notes(found: Sequence[UpgradeFinding]) -> Notes:
@@ -92,13 +103,23 @@ def _notes(found: Sequence[UpgradeFinding]) -> Notes:
     return Notes(items, medium=Medium.TERMINAL)
 
 
-def _table(found: Sequence[UpgradeFinding], title: str) -> Table:
+def _files(run: RunData) -> FactList:
+    labels = {"pt_upgrade": "pt-upgrade's report", "replay": "what it was given", "plans": "plans"}
+    facts = [
+        Fact(labels.get(label, label), "", links={path.rpartition("/")[2]: path})
+        for label, path in run.files.items()
+    ]
+    return FactList(facts)
+
+
+def _table(found: Sequence[UpgradeFinding], title: str = "") -> Table:
     columns = [Column("difference"), Column("query", look="value"), Column("statements", True)]
     columns += [Column("before"), Column("after"), Column("note")]
     rows = []
     for each in found:
         count = TableCell("" if each.count is None else str(each.count), each.count)
-        kind = TableCell(WORDS[each.kind], look="worse" if each.matters else "")
+        word = WORDS[each.kind] if each.matters else _LESSER.get(each.kind, WORDS[each.kind])
+        kind = TableCell(word, look="worse" if each.matters else "")
         cells = [kind, each.query or "", count, each.on_from, each.on_to, each.note or ""]
         rows.append(Row.of(cells))
     return Table(columns, rows, title, medium=Medium.PAPER)
@@ -114,7 +135,7 @@ def _transaction_parts(upgrade: UpgradeRecord) -> list[Part]:
     ]
     tried = [each for each in upgrade.transactions if each.fails_on_to is not None]
     failing = sum(bool(each.fails_on_to) for each in upgrade.transactions)
-    text = f"{failing} of {counted(len(tried), 'transaction')} that read, then write, fail after it"
+    text = f"transactions that read, then write: {failing} of {len(tried)} end with error 1020"
     table = _on_paper(Table.of(headings, rows, note=_PROBED))
     return [Said(text, Medium.TERMINAL), table]
 
