@@ -43,11 +43,14 @@ def exit_code_of(upgrade: UpgradeRecord | None) -> ExitCode:
 def reasons_of_doubt(upgrade: UpgradeRecord) -> list[str]:
     """Why some of it could not be judged."""
     found = list(upgrade.troubles)
-    if upgrade.unjudged:
-        number = len(upgrade.unjudged)
+    number = sum(each.needs_data for each in upgrade.unjudged)
+    if number:
         need = "needs" if number == 1 else "need"
         text = f"{_queries(number)} {need} tables that are not there"
         found.append(text if upgrade.dump else f"{text} (give DUMP=)")
+    others = len(upgrade.unjudged) - number
+    if others:
+        found.append(f"{_queries(others)} of which pt-upgrade could not print what it found")
     untried = [each for each in upgrade.transactions if each.fails_on_to is None]
     if untried:
         text = f"{counted(len(untried), 'transaction')} could not be tried with a second session"

@@ -55,6 +55,8 @@ class Unjudged(UpgradePart):
     why: str
     query: str
     count: int
+    needs_data: bool
+    """Whether a table is missing that a dump would bring."""
 
 
 class DefaultRecord(UpgradePart):

@@ -1,14 +1,15 @@
 """PURE: what pt-upgrade reported and what the servers answered afterwards, as findings."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from sandbox.record.upgrade import FindingKind, Unjudged, UpgradeFinding
 from sandbox.upgrade.plans import QueryPlan, differs_for_the_worse, text_of
 from sandbox.upgrade.pt_upgrade import NO_ERROR, DifferenceKind, PtDifference, PtReport
-from sandbox.upgrade.refusals import Refusal, refused_finding
+from sandbox.upgrade.refusals import Refusal, misses_data, refused_finding
 from sandbox.upgrade.replay import DistinctQuery, Replay
 from sandbox.upgrade.sql_text import kind_of
 
@@ -28,11 +29,11 @@ SLOWER_MS = 5.0
 """A query is slower where the median of its repeats is at least so many times, and so much, as
 high.
 """
-SLOWER_WRITE_S = 0.1
+SLOWER_WRITE_S = 1.0
 """Of a write, which is not repeated."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UpgradeEvidence:
     """What is known of each distinct query, by fingerprint; on the older server, on the newer."""
 
@@ -43,6 +44,8 @@ class UpgradeEvidence:
     again: Mapping[str, RowsAgain] = field(default_factory=dict)
     times_ms: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Medians of its repeats."""
+    lost: Collection[int] = ()
+    """Numbers of statements of which pt-upgrade could not print what it found."""
 
     @property
     def queries(self) -> Mapping[str, DistinctQuery]:
@@ -57,6 +60,17 @@ class UpgradeEvidence:
             if each.kind in kinds and key is not None:
                 found.setdefault(key, each)
         return found
+
+    @cached_property
+    def failed(self) -> Mapping[str, PtDifference]:
+        """Those that fail on both servers."""
+        return self.differing("failed")
+
+    @cached_property
+    def lost_queries(self) -> frozenset[str]:
+        """Fingerprints of those of which the report is lost."""
+        known = self.replay.fingerprints
+        return frozenset(known[number] for number in self.lost if number in known)
 
     def example(self, difference: PtDifference) -> str:
         """The statement of the log that showed it."""
@@ -77,16 +91,30 @@ def findings_of(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
 
 
 def unjudged_of(evidence: UpgradeEvidence) -> list[Unjudged]:
-    """Queries that fail on both servers for want of data."""
+    """Queries that fail on both servers for want of data, or of which the report is lost."""
     refused = {each.query for each in _refused(evidence)}
-    queries = evidence.queries
     found = []
-    for key, difference in evidence.differing("failed").items():
-        query = queries[key]
-        if query.text in refused or not _NO_DATA.search(difference.on_from):
-            continue
-        found.append(Unjudged(why=_cut(difference.on_from), query=query.text, count=query.count))
+    for key, query in evidence.queries.items():
+        why = _why_not_judged(evidence, key)
+        if why is not None and query.text not in refused:
+            text, needs_data = why
+            found.append(
+                Unjudged(why=_cut(text), query=query.text, count=query.count, needs_data=needs_data)
+            )
     return found
+
+
+def _why_not_judged(evidence: UpgradeEvidence, key: str) -> tuple[str, bool] | None:
+    """Why, and whether it is for want of data."""
+    failed = evidence.failed.get(key)
+    if failed is not None and _NO_DATA.search(failed.on_from):
+        return failed.on_from, True
+    if key not in evidence.lost_queries:
+        return None
+    old, new = evidence.refusals.get(key, (None, None))
+    if old is not None and misses_data(old) and misses_data(new):
+        return old.text, True
+    return "pt-upgrade could not print what it found of it", False
 
 
 def _refused(evidence: UpgradeEvidence) -> list[UpgradeFinding]:

@@ -59,14 +59,19 @@ def plan_of(rows: Sequence[Sequence[Cell]], family: Family) -> QueryPlan:
     for row in rows:
         if len(row) <= places["extra"] or row[places["table"]] is None:
             continue
-        extra = str(row[places["extra"]] or "")
-        notes = tuple(each for each in _SHOWN if each in extra)
+        notes = _notes_in(str(row[places["extra"]] or ""))
         key = row[places["key"]]
         access = str(row[places["type"]])
         steps.append(
             PlanStep(str(row[places["table"]]), access, None if key is None else str(key), notes)
         )
     return tuple(steps)
+
+
+def _notes_in(extra: str) -> tuple[str, ...]:
+    """``Using where; Using join buffer (flat, BNL join)`` → what of it is shown."""
+    said = [each.partition(" (")[0].strip() for each in extra.split(";")]
+    return tuple(each for each in _SHOWN if each in said)
 
 
 def text_of(plan: QueryPlan) -> str:

@@ -119,7 +119,9 @@ def slow_log_of(replay: Replay, default_time_s: int) -> str:
     """
     lines: list[str] = []
     time_s: int | None = None
-    lines += _event(None, None, 0, "set session sql_mode = @@global.sql_mode")
+    for setting in ("names utf8mb4", "session sql_mode = @@global.sql_mode"):
+        # pt-upgrade has its own of both when it connects.
+        lines += _event(None, None, 0, f"set {setting}")
     for each in replay.statements:
         wanted = int(each.time_s) if each.time_s else (time_s or default_time_s)
         if wanted != time_s:

@@ -87,6 +87,8 @@ class UpgradeRun(Run[UpgradeRequest]):
     schemas: list[str] = field(default_factory=list)
     """Those that the log and the dump use."""
     report: PtReport = field(default_factory=lambda: PtReport((), {}))
+    lost: frozenset[int] = frozenset()
+    """Numbers of statements of which pt-upgrade could not print what it found."""
     answered: Answered = field(default_factory=Answered)
     found: list[UpgradeFinding] = field(default_factory=list)
     transactions: list[ProbedTransaction] = field(default_factory=list)

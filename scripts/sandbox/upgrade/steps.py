@@ -110,8 +110,8 @@ def replay_log(run: UpgradeRun) -> None:
     run.keep("pt_upgrade", "pt-upgrade.txt").write_text(done.report, encoding="utf-8")
     run.keep("pt_upgrade_errors", "pt-upgrade.err").write_text(done.errors, encoding="utf-8")
     run.report = read_report(done.report)
-    if done.ended_early:
-        run.troubles.append(done.ended_early)
+    run.lost = done.lost
+    run.troubles += done.troubles
     _look_for_crashes(run)
     _follow(run)
 
@@ -148,7 +148,13 @@ def _follow(run: UpgradeRun) -> None:
 def _evidence(run: UpgradeRun) -> UpgradeEvidence:
     found = run.answered
     return UpgradeEvidence(
-        run.replay, run.report, found.refusals, found.plans, found.again, found.times_ms
+        run.replay,
+        run.report,
+        found.refusals,
+        found.plans,
+        found.again,
+        found.times_ms,
+        run.lost,
     )
 
 

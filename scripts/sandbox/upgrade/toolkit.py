@@ -1,6 +1,7 @@
 """Percona Toolkit beside the client node: the real pt-upgrade over a log, on disposable servers."""
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,16 @@ from sandbox.stack.protocol import RunningStack, StackNode
 IMAGE = "toolkit"
 """Key in images/catalog.yaml."""
 _WEIGHT = 1.0
+_NOT_PRINTED = "Error reporting query class"
+_NUMBER = re.compile(r"/\*(\d+)\*/ ")
+_DIFFERENCES = 4
+"""Its exit code where it found some."""
 _END_S = 10.0
+_MOST_EXAMPLES = 10_000
+"""It prints a class of queries when it has so many differences of it, and all others at its end: if
+it dies while it prints (an error text with a percent sign is a format for it), the rest is run
+before.
+"""
 _ERRORS = "== what it printed on standard error"
 _ENDED = "== ended with "
 _SCRIPT = f"""\
@@ -19,7 +29,9 @@ cd "$(mktemp -d)" || exit 70
 exec 3<&0
 head -c "$1" <&3 | base64 -d >account.cnf
 head -c "$2" <&3 | base64 -d >replay.log
-pt-upgrade --no-version-check --no-read-only --type slowlog --charset utf8mb4 --database "$3" \\
+perl -X "$(command -v pt-upgrade)" --no-version-check --no-read-only --type slowlog \\
+  --charset utf8 --database "$3" \\
+  --max-examples {_MOST_EXAMPLES} --max-class-size {_MOST_EXAMPLES} \\
   "h=$4,P=$5,F=$PWD/account.cnf" "h=$6,P=$7,F=$PWD/account.cnf" replay.log 2>errors 3<&- &
 tool=$!
 (cat <&3; kill "$tool") >/dev/null 2>&1 &
@@ -31,6 +43,10 @@ echo "{_ENDED}$code"
 """
 """It ends with its input, so that nothing is left of a check that was killed. All statements are
 run, writes too: the servers are made for this and removed afterwards.
+
+Perl's warnings are off: pt-upgrade takes each for an error, and loses what it prints. ``utf8`` is
+for Perl, which otherwise decodes the rows of one server and not of another, and dies
+where it prints them; the session's character set is utf8mb4, by the log's first statement.
 """
 
 
@@ -43,12 +59,21 @@ class ToolkitRun:
     code: int | None
 
     @property
-    def ended_early(self) -> str | None:
-        """Why there is no whole report; 4: it found differences, 8: out of time."""
-        if self.code is not None and self.code & ~4 == 0:
-            return None
-        last = self.errors.strip().rpartition("\n")[2] or "it printed no reason"
-        return f"pt-upgrade ended with {self.code}: {last}"
+    def troubles(self) -> list[str]:
+        """Why there is no whole report: its own errors, and a code besides 4, for differences."""
+        lines = self.errors.splitlines()
+        found = [f"pt-upgrade: {line}" for line in lines if line.startswith("Error: ")]
+        if self.code is None or self.code & ~_DIFFERENCES:
+            last = lines[-1] if lines else "it printed no reason"
+            found.append(f"pt-upgrade ended with {self.code}: {last}")
+        return found
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """Numbers of statements of classes that it could not print, which it dumps as an error."""
+        if _NOT_PRINTED not in self.errors:
+            return frozenset()
+        return frozenset(int(number) for number in _NUMBER.findall(self.errors))
 
 
 def run_pt_upgrade(

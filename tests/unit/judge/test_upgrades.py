@@ -9,7 +9,9 @@ from sandbox.judge.upgrades import answer_of, deciding, exit_code_of
 from sandbox.record.upgrade import Unjudged
 from unit.report.made_up_upgrades import finding, probed, upgrade
 
-NO_TABLE = Unjudged(why="Table 'a' doesn't exist", query="select 1 from a", count=3)
+NO_TABLE = Unjudged(
+    why="Table 'a' doesn't exist", query="select 1 from a", count=3, needs_data=True
+)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,15 @@ def test_without_its_table_a_query_is_not_judged() -> None:
         differs("failed", NO_TABLE.text, NO_TABLE.text), refusals={KEY: (NO_TABLE, NO_TABLE)}
     )
     assert findings_of(found) == []
-    assert [(each.query, each.count) for each in unjudged_of(found)] == [(QUERY, 2)]
+    (unjudged,) = unjudged_of(found)
+    assert (unjudged.query, unjudged.count, unjudged.needs_data) == (QUERY, 2, True)
+
+
+def test_what_pt_upgrade_could_not_print_is_not_judged() -> None:
+    (unjudged,) = unjudged_of(evidence(lost=frozenset([2, 99])))
+    assert (unjudged.query, unjudged.needs_data) == (QUERY, False)
+    without = evidence(lost=frozenset([2]), refusals={KEY: (NO_TABLE, NO_TABLE)})
+    assert unjudged_of(without)[0].needs_data
 
 
 def test_an_error_of_the_application_is_the_same_on_both() -> None:
@@ -113,7 +121,7 @@ def test_a_time_counts_where_its_repeats_confirm_it() -> None:
     assert confirmed.matters and confirmed.note == "repeated: 1.00 and 12.00 ms"
     chance = only(findings_of(evidence(slow, times_ms={KEY: (0.2, 0.3)})))
     assert not chance.matters
-    write = differs("time", "10.0 ms", "300.0 ms", times_s=(0.01, 0.3))
+    write = differs("time", "10.0 ms", "1300.0 ms", times_s=(0.01, 1.3))
     assert only(findings_of(evidence(write, query="delete from t where a = 1"))).matters
 
 
@@ -135,6 +143,8 @@ def test_a_plan_matters_where_a_key_is_no_longer_used() -> None:
     better = only(findings_of(evidence(plans={KEY: (whole, by_key)})))
     assert not better.matters
     assert findings_of(evidence(plans={KEY: (by_key, by_key)})) == []
+    pushed = plan("ref", "b", "Using index condition; Using where")
+    assert findings_of(evidence(plans={KEY: (by_key, pushed)})) == []
     sorted_now = plan("ref", "b", "Using where; Using filesort")
     assert not only(findings_of(evidence(plans={KEY: (by_key, sorted_now)}))).matters
 

@@ -15,6 +15,7 @@ def test_statements_stand_with_their_number_at_their_time() -> None:
     ]
     text = slow_log_of(replay_of(statements), 5)
     assert [line for line in text.splitlines() if not line.startswith("#")] == [
+        "/*0*/ set names utf8mb4;",
         "/*0*/ set session sql_mode = @@global.sql_mode;",
         "use library;",
         "/*0*/ set timestamp = 1796030100;",

@@ -18,7 +18,6 @@ ACCOUNT = "[client]\nuser = root\npassword = S3cret\n"
 LOG = "/*1*/ select 'Straße';\n" * 5000
 """Longer than a pipe's buffer."""
 STAND_IN = """\
-#!/bin/sh
 printf '%s\\n' "$@" | sed "s#$PWD#HERE#g"
 cat account.cnf
 wc -c <replay.log
@@ -33,7 +32,8 @@ class HereBeside:
     def __init__(self, folder: Path, text: str) -> None:
         self.folder = folder
         program = folder / "pt-upgrade"
-        program.write_text(text)
+        (folder / "stand-in").write_text(text)
+        program.write_text(f"exec 'sh', '{folder}/stand-in', @ARGV;\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         self.process: subprocess.Popen[str] | None = None
 
@@ -67,19 +67,25 @@ def test_it_gets_both_files_and_both_servers(tmp_path: Path) -> None:
     assert "library" in lines and "--no-read-only" in lines
     assert "h=mariadb1,P=3306,F=HERE/account.cnf" in lines
     assert "h=mariadb2,P=3307,F=HERE/account.cnf" in lines
-    assert (done.errors, done.code, done.ended_early) == ("a warning", 4, None)
+    assert (done.errors, done.code, done.troubles) == ("a warning", 4, [])
     assert heard[: len(lines)] == lines
 
 
 @pytest.mark.parametrize("code", [1, 8, 255])
 def test_another_code_says_why(tmp_path: Path, code: int) -> None:
-    text = f"#!/bin/sh\necho 'cannot connect' >&2\nexit {code}\n"
+    text = f"echo 'cannot connect' >&2\nexit {code}\n"
     done = carried_out(HereBeside(tmp_path, text), [])
-    assert done.ended_early == f"pt-upgrade ended with {code}: cannot connect"
+    assert done.troubles == [f"pt-upgrade ended with {code}: cannot connect"]
+
+
+def test_a_class_that_it_cannot_print_is_a_trouble(tmp_path: Path) -> None:
+    said = "$VAR1 = {\n '/*17*/ select 1' => 2\n};\nError reporting query class 1: Use of %n"
+    done = carried_out(HereBeside(tmp_path, f"cat >&2 <<'END'\n{said}\nEND\n"), [])
+    assert (done.code, done.troubles, done.lost) == (0, [], {17})
 
 
 def test_it_ends_with_its_input(tmp_path: Path) -> None:
-    stack = HereBeside(tmp_path, "#!/bin/sh\necho begun\nexec sleep 300\n")
+    stack = HereBeside(tmp_path, "echo begun\nexec sleep 300\n")
 
     def interrupt(line: str) -> None:
         raise KeyboardInterrupt(line)
