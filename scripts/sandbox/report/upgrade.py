@@ -120,7 +120,14 @@ def _table(found: Sequence[UpgradeFinding], title: str = "") -> Table:
         count = TableCell("" if each.count is None else str(each.count), each.count)
         word = WORDS[each.kind] if each.matters else _LESSER.get(each.kind, WORDS[each.kind])
         kind = TableCell(word, look="worse" if each.matters else "")
-        cells = [kind, each.query or "", count, each.on_from, each.on_to, each.note or ""]
+        cells: list[str | TableCell] = [
+            kind,
+            each.query or "",
+            count,
+            each.on_from,
+            each.on_to,
+            each.note or "",
+        ]
         rows.append(Row.of(cells))
     return Table(columns, rows, title, medium=Medium.PAPER)
 
@@ -205,7 +212,7 @@ def _short(why: str) -> str:
 
 def _data(upgrade: UpgradeRecord) -> str:
     if upgrade.dump is None:
-        return "none: the tables of the log are not there (DUMP=)"
+        return "none (DUMP=)"
     return f"{upgrade.dump} (sha256 {(upgrade.dump_sha256 or '')[:12]})"
 
 

@@ -11,7 +11,7 @@ from sandbox.upgrade.plans import QueryPlan, differs_for_the_worse, text_of
 from sandbox.upgrade.pt_upgrade import NO_ERROR, DifferenceKind, PtDifference, PtReport
 from sandbox.upgrade.refusals import Refusal, misses_data, refused_finding
 from sandbox.upgrade.replay import DistinctQuery, Replay
-from sandbox.upgrade.sql_text import kind_of
+from sandbox.upgrade.sql_text import kind_of, words
 
 RowsAgain = Literal["other rows", "another order", "same", "by itself", "unknown"]
 """What a query comes to that is asked again after the load; ``by itself``: it differs on one and
@@ -22,6 +22,8 @@ _DEPRECATED = (1287, 1681)
 _NO_DATA = re.compile(
     r"doesn't exist|Unknown database|No database selected|Unknown table", re.IGNORECASE
 )
+_OF_SERVER = ("VERSION", "CONNECTION_ID")
+"""Functions whose result is the server's own."""
 _LONGEST = 300
 """Of what a server said, in a finding."""
 SLOWER_RATIO = 2.0
@@ -155,6 +157,8 @@ def _rows(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
     seen = evidence.differing("rows")
     for key, difference in seen.items():
         kind, matters, note = said[evidence.again.get(key, "unknown")]
+        if _asks_for_the_server(evidence.example(difference)):
+            matters, note = False, "it asks what the server is"
         found.append(_finding(kind, matters, queries[key], difference, note))
     for key, again in evidence.again.items():
         if key not in seen and again in ("other rows", "another order"):
@@ -166,6 +170,14 @@ def _rows(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
                 )
             )  # fmt: skip
     return found
+
+
+def _asks_for_the_server(sql: str) -> bool:
+    """Whether it reads a variable, the version or the number of its connection, as clients do when
+    they connect.
+    """
+    found = words(sql)
+    return any(each.startswith("@@") or each in _OF_SERVER for each in found)
 
 
 def _warnings(evidence: UpgradeEvidence) -> list[UpgradeFinding]:

@@ -94,26 +94,28 @@ def format_of(text: str, name: str) -> LogFormat:
 
 
 def _slow_log(text: str) -> Iterator[LoggedStatement]:
-    """Of the header of each event connection and schema count, and of its body all after the
-    server's own USE and SET.
+    """Of each event the connection and the schema, and of its body all after the server's own USE
+    and SET.
+
+    MariaDB writes the schema with each event. MySQL writes USE where it is another one than in the
+    event before, whatever the connection.
     """
+    used: str | None = None
     for event in _slow_events(text):
         head = [line for line in event if line.startswith("#")]
-        if any(line.startswith("# administrator command:") for line in head):
-            continue
         body = [line for line in event if not line.startswith("#")]
-        schema = _first(_SLOW_SCHEMA, head)
         time_s = None
         while body and (_SLOW_USE.match(body[0]) or _SLOW_SET.match(body[0])):
             line = body.pop(0)
-            used = _SLOW_USE.match(line)
-            if used:
-                schema = used[1]
+            if found := _SLOW_USE.match(line):
+                used = found[1]
             elif stamp := _TIMESTAMP.search(line):
                 time_s = float(stamp[1])
         statement = "\n".join(body).strip().removesuffix(";").strip()
-        connection = _first(_SLOW_CONNECTION, head)
         if statement:
+            connection = _first(_SLOW_CONNECTION, head)
+            has_schema = any(" Schema: " in line for line in head)
+            schema = _first(_SLOW_SCHEMA, head) if has_schema else used
             number = int(connection) if connection else None
             yield LoggedStatement(0, statement, number, schema, time_s)
 

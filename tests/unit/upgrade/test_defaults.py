@@ -27,7 +27,7 @@ def variables(**values: str) -> dict[str, ServerVariable]:
 
 
 def test_variables_of_an_answer() -> None:
-    rows = [["a", "1", "0"], ["b", None, None]]
+    rows: list[list[object]] = [["a", "1", "0"], ["b", None, None]]
     assert variables_of(rows) == {
         "a": ServerVariable("1", "0"), "b": ServerVariable("", None),
     }  # fmt: skip

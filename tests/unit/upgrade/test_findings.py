@@ -95,6 +95,12 @@ def test_rows_are_asked_for_again(again: Any, kind: str, matters: bool) -> None:
     assert (found.kind, found.matters) == (kind, matters)
 
 
+@pytest.mark.parametrize("query", ["select @@version_comment limit 1", "select version(), 1"])
+def test_what_a_client_asks_when_it_connects_does_not_matter(query: str) -> None:
+    found = only(findings_of(evidence(differs("rows", "a", "b"), query=query)))
+    assert (found.matters, found.note) == (False, "it asks what the server is")
+
+
 def test_rows_that_pt_upgrade_does_not_compare_are_a_finding_too() -> None:
     query = "with x as (select 1) select * from x"
     again: Any = {fingerprint(query): "other rows"}
@@ -133,7 +139,7 @@ def test_times_that_are_close_or_tiny_are_alike() -> None:
 
 def test_a_plan_matters_where_a_key_is_no_longer_used() -> None:
     def plan(access: str, key: str | None, extra: str = "") -> Any:
-        row = [1, "SIMPLE", "t", access, "b", key, "4", None, 5, extra]
+        row: list[Any] = [1, "SIMPLE", "t", access, "b", key, "4", None, 5, extra]
         return plan_of([row], "mariadb")
 
     by_key, whole = plan("ref", "b"), plan("ALL", None, "Using where")

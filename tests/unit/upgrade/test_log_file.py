@@ -72,6 +72,21 @@ def test_a_slow_log_of_mysql() -> None:
     assert statement == LoggedStatement(1, "select 1", 8, "shop", 1796030100.0)
 
 
+def test_mysql_says_the_schema_where_it_changes() -> None:
+    head = "# User@Host: root[root] @  [10.0.0.5]  Id:    {}\n# Query_time: 0.0  Lock_time: 0.0\n"
+    events = [
+        "SET timestamp=1;\nselect 0;\n",
+        "use shop;\nSET timestamp=1;\n# administrator command: Init DB;\n",
+        "SET timestamp=1;\nselect 1;\n",
+        "use archive;\nSET timestamp=1;\nselect 2;\n",
+    ]
+    text = "".join(head.format(7 + number) + each for number, each in enumerate(events))
+    found = read_log(text, "slow.log").statements
+    assert [(each.text, each.connection, each.schema) for each in found] == [
+        ("select 0", 7, None), ("select 1", 9, "shop"), ("select 2", 10, "archive"),
+    ]  # fmt: skip
+
+
 def test_a_general_log_of_mariadb() -> None:
     log = read_log(MARIADB_GENERAL, "general.log")
     assert log.format == "general log"
