@@ -23,7 +23,7 @@ def test_top_level_keys_are_those_of_the_design() -> None:
     expected = (
         "schema_version run_id profile stack started_utc seed cell block status reason command"
         " nodes workload metrics status_delta variables environment checks files trial repro"
-        " consistency"
+        " upgrade consistency"
     )
     assert list(Record.model_fields) == expected.split()
 
