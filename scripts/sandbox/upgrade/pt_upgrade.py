@@ -28,7 +28,7 @@ _CODE = re.compile(r"^ *Code: (\d+)$")
 _LEVEL = re.compile(r"^ *Level: (\w+)$")
 _MESSAGE = re.compile(r"^Message: (.*)$")
 _DRIVER = re.compile(r"^DBD::\w+::\w+ (?:execute|prepare) failed: ")
-_PLACE = re.compile(r"(?: \[for Statement .*?)? at \S*pt-upgrade line \d+.*$", re.DOTALL)
+_PLACE = re.compile(r' \[for Statement ".*$| at \S*pt-upgrade line \d+.*$', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

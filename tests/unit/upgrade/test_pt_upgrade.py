@@ -203,4 +203,8 @@ def test_an_error_is_in_the_servers_words() -> None:
         "DBD::mysql::st execute failed: Unknown system variable 'x' at /usr/bin/pt-upgrade line 1."
     )
     assert message(said) == "Unknown system variable 'x'"
+    stripped = (
+        "DBD::mysql::st execute failed: Unknown system variable 'x' [for Statement \"set x\"]"
+    )
+    assert message(stripped) == "Unknown system variable 'x'"
     assert message("No error") == message("") == "no error"

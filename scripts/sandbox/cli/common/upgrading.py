@@ -19,8 +19,10 @@ from sandbox.core.paths import RESULTS
 from sandbox.judge.upgrades import exit_code_of
 from sandbox.load.common.workload import Progress
 from sandbox.measure.execute import EXIT_CODES
+from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library
 from sandbox.record.record import Record
+from sandbox.record.store import ResultFolder
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import json as json_of
 from sandbox.report.upgrade import upgrade_document
@@ -98,10 +100,14 @@ def check_upgrade(question: UpgradeQuestion, as_json: bool, command: Sequence[st
     ):
         shows = partial(ProgressDisplay, "upgrade-check")
         runner = UpgradeRunner(RESULTS, command, line, shows, docker)
-        record, result = runner.carry_out(question, plan)
+        record, result = _carried_out(runner, question, plan)
+    folder = str(result.path.relative_to(RESULTS.parent))
+    if record.status == "failed":
+        # Of what was given: a dump with an error says nothing of the upgrade.
+        what, _, known = (record.reason or "the check failed").partition(": ")
+        raise SandboxError(what, known or "its record has more", f"try: ls {folder}/runs")
     run = RunData(record, files=result.raw_files(record))
     document = upgrade_document(run, command)
-    folder = str(result.path.relative_to(RESULTS.parent))
     if as_json:
         print(json.dumps({**json_of.data(document), "result": folder}, indent=2))
     else:
@@ -111,8 +117,20 @@ def check_upgrade(question: UpgradeQuestion, as_json: bool, command: Sequence[st
     return int(_exit_code(record))
 
 
+def _carried_out(
+    runner: UpgradeRunner, question: UpgradeQuestion, plan: Plan
+) -> tuple[Record, ResultFolder]:
+    """The record and its result. Raises SandboxError (exit 130) for Ctrl-C before it begins."""
+    try:
+        return runner.carry_out(question, plan)
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.INTERRUPTED:
+            raise
+    known = "nothing was checked, and nothing of its stack is left"
+    raise SandboxError("interrupted", known, EXAMPLE, ExitCode.INTERRUPTED)
+
+
 def _exit_code(record: Record) -> ExitCode:
-    """A check that failed, such as of a dump with an error, says nothing of the upgrade."""
     if record.status == "ok":
         return exit_code_of(record.upgrade)
-    return ExitCode.UNKNOWN if record.status == "failed" else EXIT_CODES[record.status]
+    return EXIT_CODES[record.status]
