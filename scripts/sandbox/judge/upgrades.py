@@ -20,6 +20,7 @@ WORDS: dict[FindingKind, str] = {
     "warning": "new warning",
     "time": "slower",
     "plan": "worse plan",
+    "collation": "other collation",
 }
 """Kind of finding, the gravest first → what it is called."""
 

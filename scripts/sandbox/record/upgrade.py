@@ -13,6 +13,7 @@ FindingKind = Literal[
     "time",
     "plan",
     "conflict",
+    "collation",
     "configuration",
     "dump",
     "data",

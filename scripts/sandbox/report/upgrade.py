@@ -76,7 +76,7 @@ def upgrade_document(run: RunData, command: Sequence[str] = (), when: str = "") 
 
 def _deciding_parts(upgrade: UpgradeRecord) -> list[Part]:
     found = deciding(upgrade)
-    parts: list[Part] = [_notes(found), _table(found, "Differences that matter")]
+    parts: list[Part] = [_notes(found), _table(upgrade, found, "Differences that matter")]
     if upgrade.unjudged:
         rows = [[each.query, str(each.count), each.why] for each in upgrade.unjudged]
         table = Table.of(("query", "statements", "why"), rows, "Not judged")
@@ -88,7 +88,7 @@ def _further_parts(upgrade: UpgradeRecord) -> list[Part]:
     found = [each for each in upgrade.findings if not each.matters]
     text = f"{counted(len(found), 'further difference')} in report.html and summary.md"
     said = Said(text if found else "", Medium.TERMINAL, "faint")
-    return [said, _table(found)]
+    return [said, _table(upgrade, found)]
 
 
 def _notes(found: Sequence[UpgradeFinding]) -> Notes:
@@ -108,13 +108,14 @@ def _files(run: RunData) -> FactList:
     facts = [
         Fact(labels.get(label, label), "", links={path.rpartition("/")[2]: path})
         for label, path in run.files.items()
+        if label != "series"
     ]
     return FactList(facts)
 
 
-def _table(found: Sequence[UpgradeFinding], title: str = "") -> Table:
+def _table(upgrade: UpgradeRecord, found: Sequence[UpgradeFinding], title: str = "") -> Table:
     columns = [Column("difference"), Column("query", look="value"), Column("statements", True)]
-    columns += [Column("before"), Column("after"), Column("note")]
+    columns += [Column(name) for name in (*_servers(upgrade), "note")]
     rows = []
     for each in found:
         count = TableCell("" if each.count is None else str(each.count), each.count)
@@ -135,7 +136,7 @@ def _table(found: Sequence[UpgradeFinding], title: str = "") -> Table:
 def _transaction_parts(upgrade: UpgradeRecord) -> list[Part]:
     if not upgrade.transactions:
         return [Said("The log has no transaction that reads, then writes.", Medium.PAPER)]
-    headings = ("transaction", "the other session", "in the log", "before", "after")
+    headings = ("transaction", "the other session", "in the log", *_servers(upgrade))
     rows = [
         ["; ".join(each.statements), each.other, str(each.count), each.on_from, _outcome(each)]
         for each in upgrade.transactions
@@ -159,14 +160,15 @@ def _default_parts(upgrade: UpgradeRecord) -> list[Part]:
         [each.variable, each.on_from, each.on_to, each.met or "", each.meaning or ""]
         for each in met
     ]
-    headings = ("variable", "before", "after", "met by", "what it means")
+    headings = ("variable", *_servers(upgrade), "met by", "what it means")
     parts.append(_on_paper(Table.of(headings, rows, "Changed defaults that the queries meet")))
     short = [f"{each.variable}: {each.on_from} → {each.on_to} ({each.met})" for each in met]
     parts.append(Notes([Said(cut(each, 200), Medium.TERMINAL) for each in short],
                        "changed defaults that the queries meet", Medium.TERMINAL))  # fmt: skip
     parts += _removed_parts(upgrade)
     rows = [[each.variable, each.on_from, each.on_to] for each in others]
-    table = Table.of(("variable", "before", "after"), rows, "Further defaults that changed")
+    headings = ("variable", *_servers(upgrade))
+    table = Table.of(headings, rows, "Further defaults that changed")
     return [*parts, _on_paper(table)]
 
 
@@ -204,6 +206,11 @@ def _facts(upgrade: UpgradeRecord) -> list[Fact]:
         found.append(Fact("replication", _replication(upgrade)))
     found += [Fact("trouble", each) for each in upgrade.troubles]
     return [*found, Fact("seconds", f"{upgrade.seconds:g}", upgrade.seconds)]
+
+
+def _servers(upgrade: UpgradeRecord) -> tuple[str, str]:
+    """Headings of what each of them says."""
+    return upgrade.from_server, upgrade.to_server
 
 
 def _short(why: str) -> str:

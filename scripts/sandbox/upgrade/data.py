@@ -15,6 +15,8 @@ class TableShape:
     schema: str
     table: str
     columns: tuple[str, ...]
+    collations: tuple[str | None, ...] = ()
+    """Of each column; None: it is no text."""
 
     @property
     def name(self) -> str:
@@ -23,11 +25,44 @@ class TableShape:
 
 
 def shapes_of(rows: Sequence[Sequence[object]]) -> list[TableShape]:
-    """Tables of (schema, table, column) rows."""
+    """Tables of (schema, table, column, collation) rows."""
+    found: dict[tuple[str, str], dict[str, str | None]] = {}
+    for schema, table, column, collation in rows:
+        columns = found.setdefault((str(schema), str(table)), {})
+        columns[str(column)] = None if collation is None else str(collation)
+    return [
+        TableShape(*name, tuple(columns), tuple(columns.values()))
+        for name, columns in found.items()
+    ]
+
+
+def collation_findings(
+    on_from: Sequence[TableShape], on_to: Sequence[TableShape]
+) -> list[UpgradeFinding]:
+    """A finding for each pair of collations that the same columns have: it explains other rows."""
+    new = _collations(on_to)
     columns: dict[tuple[str, str], list[str]] = {}
-    for schema, table, column in rows:
-        columns.setdefault((str(schema), str(table)), []).append(str(column))
-    return [TableShape(*name, tuple(found)) for name, found in columns.items()]
+    for column, collation in _collations(on_from).items():
+        other = new.get(column)
+        if other is not None and other != collation:
+            columns.setdefault((collation, other), []).append(column)
+    return [
+        UpgradeFinding(
+            kind="collation", matters=False, on_from=before, on_to=after,
+            note=f"columns: {', '.join(names)}",
+        )
+        for (before, after), names in columns.items()
+    ]  # fmt: skip
+
+
+def _collations(tables: Sequence[TableShape]) -> dict[str, str]:
+    """``library.reader.name`` → its collation; of columns that have one."""
+    return {
+        f"{table.name}.{column}": collation
+        for table in tables
+        for column, collation in zip(table.columns, table.collations, strict=True)
+        if collation is not None
+    }
 
 
 def checksum_of(table: TableShape) -> str:

@@ -142,9 +142,7 @@ MEANINGS: Mapping[str, Meaning] = {
         _has_timestamp,
         "definitions of TIMESTAMP columns",
     ),
-    "optimizer_switch": Meaning(
-        "other plans are considered: see the plans below", _joins, "joins and subqueries"
-    ),
+    "optimizer_switch": Meaning("other plans are considered", _joins, "joins and subqueries"),
     "optimizer_use_condition_selectivity": Meaning(
         "rows are estimated in another way", _joins, "joins and subqueries"
     ),

@@ -19,7 +19,7 @@ _DATA_S = 600.0
 _OPTIONS_S = 300.0
 _SAID = re.compile(r"^\w+\(\d+, (['\"])(.*)\1\)$", re.DOTALL)
 _COLUMNS = (
-    "SELECT c.table_schema, c.table_name, c.column_name"
+    "SELECT c.table_schema, c.table_name, c.column_name, c.collation_name"
     " FROM information_schema.columns c JOIN information_schema.tables t"
     " USING (table_schema, table_name) WHERE t.table_type = 'BASE TABLE'"
     " ORDER BY c.table_schema, c.table_name, c.ordinal_position"

@@ -17,7 +17,7 @@ from sandbox.record.upgrade import (
     UpgradeRecord,
 )
 from sandbox.repro.sessions import Sessions
-from sandbox.upgrade.data import data_findings
+from sandbox.upgrade.data import collation_findings, data_findings
 from sandbox.upgrade.defaults import changed_defaults, removed_variables
 from sandbox.upgrade.findings import UpgradeEvidence, findings_of, unjudged_of
 from sandbox.upgrade.option_file import option_findings
@@ -173,8 +173,11 @@ def ask_both(run: UpgradeRun) -> None:
     lines = questions.ask_each_query(distinct)
     run.keep("plans", "plans.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     questions.ask_rows_again(_evidence(run))
-    old = servers.checksums(servers.old, servers.tables(servers.old, run.schemas))
-    new = servers.checksums(servers.new, servers.tables(servers.new, run.schemas))
+    on_old = servers.tables(servers.old, run.schemas)
+    on_new = servers.tables(servers.new, run.schemas)
+    run.found += collation_findings(on_old, on_new)
+    old = servers.checksums(servers.old, on_old)
+    new = servers.checksums(servers.new, on_new)
     run.found += data_findings(old, new, "data", "rows after the log's writes")
 
 

@@ -1,11 +1,28 @@
 """Rows of tables on two servers."""
 
-from sandbox.upgrade.data import TableShape, checksum_of, data_findings, shapes_of
+from sandbox.upgrade.data import (
+    TableShape,
+    checksum_of,
+    collation_findings,
+    data_findings,
+    shapes_of,
+)
 
 
 def test_tables_of_columns() -> None:
-    rows = [["a", "t", "x"], ["a", "t", "y"], ["b", "t", "x"]]
-    assert shapes_of(rows) == [TableShape("a", "t", ("x", "y")), TableShape("b", "t", ("x",))]
+    rows = [["a", "t", "x", None], ["a", "t", "y", "ci"], ["b", "t", "x", None]]
+    assert shapes_of(rows) == [
+        TableShape("a", "t", ("x", "y"), (None, "ci")),
+        TableShape("b", "t", ("x",), (None,)),
+    ]
+
+
+def test_columns_with_another_collation() -> None:
+    old = [TableShape("a", "t", ("x", "y", "z"), (None, "general", "bin"))]
+    new = [TableShape("a", "t", ("x", "y", "z"), (None, "uca1400", "bin"))]
+    (found,) = collation_findings(old, new)
+    assert (found.on_from, found.on_to) == ("general", "uca1400")
+    assert (found.note, found.matters) == ("columns: a.t.y", False)
 
 
 def test_a_checksum_does_not_take_null_for_empty() -> None:
