@@ -54,6 +54,10 @@ class YamlFile:
         """The error of the deepest part of ``place`` that the file has."""
         return self._wrong_at(line_of(self._tree, place), text)
 
+    def where(self, place: Place) -> str:
+        """``file.yaml:12`` of the deepest part of ``place`` that the file has."""
+        return f"{self._path}:{line_of(self._tree, place)}"
+
     def _wrong_at(self, line: int, text: str) -> SandboxError:
         what = f"{self._path}:{line} is not a valid {self._what}"
         return SandboxError(what, text, self._next_step)

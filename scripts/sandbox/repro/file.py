@@ -44,6 +44,12 @@ def read_repro(word: str) -> Repro:
 
 def read_with_source(word: str) -> tuple[Repro, dict[str, Any]]:
     """The same, and the data that its file has."""
+    repro, file = read_with_file(word)
+    return repro, file.data
+
+
+def read_with_file(word: str) -> tuple[Repro, YamlFile]:
+    """The same, and the file, which knows the lines of its parts."""
     if word != STDIN:
         return _read(repro_path(word), None)
     if sys.stdin.isatty():
@@ -52,7 +58,7 @@ def read_with_source(word: str) -> tuple[Repro, dict[str, Any]]:
     return _read(Path("stdin"), sys.stdin.read())
 
 
-def _read(path: Path, text: str | None) -> tuple[Repro, dict[str, Any]]:
+def _read(path: Path, text: str | None) -> tuple[Repro, YamlFile]:
     next_step = f"try: make repro REPRO={path}   (after fixing the file)"
     file = YamlFile(path, "repro", next_step, text)
     if not isinstance(file.data, dict):
@@ -61,7 +67,7 @@ def _read(path: Path, text: str | None) -> tuple[Repro, dict[str, Any]]:
         repro = Repro.model_validate({**file.data, "name": path.stem})
         if repro.load.file and not Path(repro.load.file).is_file():
             raise file.wrong(("load", "file"), f"load.file: {repro.load.file} is not there")
-        return repro, file.data
+        return repro, file
     except ValidationError as error:
         problems = error.errors()
         # An unknown key before all: it is one that is missing elsewhere.

@@ -1,0 +1,1 @@
+"""A repro as one Compose file that runs without this tool."""
