@@ -132,7 +132,7 @@ def _services(services: Mapping[str, Mapping[str, Any]]) -> list[str]:
         own = service
         lines.append(f"  {name}:")
         if name == SERVICE:
-            lines[-1:] = ["  # What the repro is: steps.sh below.", f"  {name}:"]
+            lines[-1:] = ["  # Carries out steps.sh below.", f"  {name}:"]
         elif shared:
             lines.append("    <<: *server")
             own = {key: value for key, value in service.items() if key not in shared}

@@ -1,6 +1,6 @@
 """PURE: the servers of a pack, each a service of its Compose file, and the files that they read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +30,19 @@ done
 _GALERA = """\
 # {first} founds the cluster. Each of the others waits for the one before it, and gets its data from
 # the cluster: an empty folder mysql keeps the image from filling the data directory itself.
-provider=$(find /usr/lib /usr/lib64 -name libgalera_smm.so 2>/dev/null | head -n 1)
-set -- "$@" --wsrep-provider="$provider"
-if [ -z "$AFTER" ]; then
+before=''
+for member in {members}; do
+  [ "$member" != "$HOSTNAME" ] || break
+  before=$member
+done
+if [ -z "$before" ]; then
   set -- "$@" --wsrep-new-cluster
 else
-  until (: >"/dev/tcp/$AFTER/3306") 2>/dev/null; do sleep 0.5; done
+  until (: >"/dev/tcp/$before/3306") 2>/dev/null; do sleep 0.5; done
   install -d -o mysql -g mysql /var/lib/mysql/mysql
 fi
+provider=$(find /usr/lib /usr/lib64 -name libgalera_smm.so 2>/dev/null | head -n 1)
+set -- "$@" --wsrep-provider="$provider"
 """
 
 
@@ -110,7 +115,7 @@ def _service(
         "hostname": node.name,
         "entrypoint": ["bash", f"/{script}"],
         "command": [server, *options],
-        "environment": environment | _place_in_cluster(hosts, node),
+        "environment": environment,
         "configs": [script, "root-password"],
         "attach": False,
         "stop_signal": "SIGKILL",
@@ -120,17 +125,11 @@ def _service(
     return service | limits_of(hosts.plan.request, node)
 
 
-def _place_in_cluster(hosts: Hosts, node: Node) -> dict[str, str]:
-    group = hosts.plan.group_of(node)
-    if group is None or hosts.kind(node) != "galera":
-        return {}
-    members = group.database_names
-    position = members.index(node.name)
-    return {"AFTER": members[position - 1] if position else ""}
-
-
 def _script_name(hosts: Hosts, node: Node) -> str:
-    return "galera.sh" if hosts.kind(node) == "galera" else "server.sh"
+    if hosts.kind(node) != "galera":
+        return "server.sh"
+    several = sum(group.topology == "galera" for group in hosts.plan.groups) > 1
+    return f"galera-{node.group_index}.sh" if several else "galera.sh"
 
 
 def _start_script(hosts: Hosts, node: Node, logs: bool, restarts: bool) -> str:
@@ -143,7 +142,8 @@ def _start_script(hosts: Hosts, node: Node, logs: bool, restarts: bool) -> str:
     if hosts.kind(node) == "galera":
         group = hosts.plan.group_of(node)
         assert group  # noqa: S101  (a member of a cluster has one)
-        parts.append(_GALERA.format(first=group.first))
+        members = " ".join(group.database_names)
+        parts.append(_GALERA.format(first=group.first, members=members))
     parts.append(_OUTLIVES)
     parts.append(_AGAIN.format(start=start) if restarts else f"{start}\n")
     parts.append('echo "the server has ended, exit code $?"\nexec sleep infinity\n')
@@ -153,27 +153,34 @@ def _start_script(hosts: Hosts, node: Node, logs: bool, restarts: bool) -> str:
 def _files(
     configs: dict[str, str], hosts: Hosts, node: Node, secrets: Secrets
 ) -> list[dict[str, str]]:
-    """The files that a server reads; each content once, under one name."""
-    spec = node.component.spec
+    """The files that a server reads; those that are new among ``configs`` are added."""
+    folder = node.component.spec.config_dir
+    targets = {"server.cnf": f"{folder}/50-repro.cnf"}
+    for name, target, content in _own_files(hosts, node, secrets):
+        source = name
+        if configs.setdefault(source, content) != content:  # another server's of this name
+            source = f"{node.name}-{name}"
+            configs[source] = content
+        targets[source] = target
+    return [{"source": source, "target": target} for source, target in targets.items()]
+
+
+def _own_files(hosts: Hosts, node: Node, secrets: Secrets) -> Iterator[tuple[str, str, str]]:
+    """Name, place and content of each file beside the variables that all servers have."""
     request = hosts.plan.request
-    wanted = [("server.cnf", f"{spec.config_dir}/50-repro.cnf", None)]
+    folder = node.component.spec.config_dir
     if hosts.kind(node) == "galera":
         account = f"[mariadbd]\nwsrep_sst_auth = root:{secrets.root}\n"
-        wanted.append(("sst.cnf", f"{spec.config_dir}/60-sst.cnf", account))
+        yield "sst.cnf", f"{folder}/60-sst.cnf", account
     for name, variant in node.applied:
         if variant.first_start:
             context = node_context(hosts.plan, node, secrets)
             sql = render_text(variant.first_start, context, f"the setting {name}")
-            wanted.append((f"{name}.sql", f"{FIRST_START}/50-{name}.sql", sql))
+            yield f"{name}.sql", f"{FIRST_START}/50-{name}.sql", sql
     if request.cnf:
-        wanted.append(("user.cnf", f"{spec.config_dir}/99-user.cnf", request.cnf.content))
+        yield "user.cnf", f"{folder}/99-user.cnf", request.cnf.content
     contents: dict[str, str] = {}
     for each in own_files_of(request, node):
         contents[each.place] = contents.get(each.place, "") + each.file.content
     for place, content in contents.items():
-        target = f"{spec.config_dir}/{server_file_name(place)}"
-        wanted.append((f"{place}.cnf", target, content))
-    for source, _, content in wanted:
-        if content is not None:
-            configs[source] = content
-    return [{"source": source, "target": target} for source, target, _ in wanted]
+        yield f"{place}.cnf", f"{folder}/{server_file_name(place)}", content

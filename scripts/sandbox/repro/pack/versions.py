@@ -9,7 +9,7 @@ from sandbox.profile.library import Library
 from sandbox.profile.versions import version_key
 from sandbox.repro.affected import expected_side
 from sandbox.repro.definition import Repro
-from sandbox.repro.versions import VersionOfRepro, in_version, series_here, server_term
+from sandbox.repro.versions import VersionOfRepro, in_version, server_term
 
 
 def with_published_images(library: Library) -> Library:
@@ -45,7 +45,8 @@ def version_to_pack(
     repro: Repro, library: Library, available: Availability, exact: Sequence[str] = ()
 ) -> VersionOfRepro:
     """The version of the profile; else one that ``affected`` has: of the default series, of the
-    newest other one, the first of the ``exact`` ones; else the default.
+    newest other one, the first of the ``exact`` ones; else the default. Images that are still to
+    be built do not count.
 
     Raises SandboxError (exit 2) for a profile without a server.
     """
@@ -54,15 +55,16 @@ def version_to_pack(
         return VersionOfRepro(term.version, repro.profile)
     family = library.components.get(term.name).spec.family
     key = _image_key(term, library)
-    default, _ = library.catalog.image(key).resolve(key, None)
-    series = sorted(series_here(term, library, available), key=version_key, reverse=True)
+    image = library.catalog.image(key)
+    default, _ = image.resolve(key, None)
+    series = sorted(image.series, key=version_key, reverse=True)
     series.sort(key=lambda each: each != default)
-    version = next(iter(series), default)
-    for asked in [*series, *exact]:
-        choice = choose_image(library.catalog, key, asked, available)
-        if choice.source != "unavailable" and _has_the_bug(repro, family, choice):
-            version = asked
-            break
+    choices = {
+        asked: choose_image(library.catalog, key, asked, available) for asked in [*series, *exact]
+    }
+    there = [asked for asked, choice in choices.items() if choice.source in ("local", "pull")]
+    buggy = [asked for asked in there if _has_the_bug(repro, family, choices[asked])]
+    version = next(iter([*buggy, *there, default]))
     return VersionOfRepro(version, in_version(repro.profile, version, library))
 
 

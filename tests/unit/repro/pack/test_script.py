@@ -210,7 +210,8 @@ ECHO = "--------------\nselect 1\n--------------\n\n"
         ),
         # Of several results the last; what belongs to other statements.
         (
-            f"<begin 1 1>\nERROR 7 (HY000): Old\n<end 1 2>\n<begin 2 100>\n{ECHO}1\n1 row in set\n\n7\n8\n"
+            "<begin 1 1>\nERROR 7 (HY000): Old\n<end 1 2>\n"
+            f"<begin 2 100>\n{ECHO}1\n1 row in set\n\n7\n8\n"
             "2 rows in set\n\n<end 2 101>\n<begin 3 102>\n9\n",
             "///2/1/\n7\n8",
         ),
