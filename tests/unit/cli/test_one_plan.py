@@ -63,6 +63,7 @@ PLANNING = {
     "calibrate": ("--profile",),
     "smoke": ("--profile",),
     "matrix": (),
+    "pack": ("--repro", "gap-lock-deadlock", "--profile"),
     "repro": ("--repro", "gap-lock-deadlock", "--profile"),
     "shrink": ("--repro", "gap-lock-deadlock", "--profile"),
     "bisect": ("--repro", "gap-lock-deadlock", "--good", "8.4", "--bad", "9.7", "--profile"),

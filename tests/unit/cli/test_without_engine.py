@@ -15,6 +15,7 @@ from sandbox.cli.commands import list as list_command
 from sandbox.cli.common import lists
 from sandbox.cli.common.exports import export
 from sandbox.cli.common.over_time import compare, history
+from sandbox.cli.common.packing import pack
 from sandbox.cli.common.queries import query
 from sandbox.cli.common.results import find_result
 from sandbox.cli.registry import COMMANDS, guide_of
@@ -32,6 +33,9 @@ LOOKS: dict[str, Callable[[Path], object]] = {
     "history": lambda results: history(results=results),
     "compare": lambda results: compare(min(map(str, results.iterdir())), "latest", results=results),
     "export": lambda results: export("benchstat", results=results),
+    "pack": lambda results: pack(
+        "gap-lock-deadlock", None, None, (), str(results / "pack"), False, local=False
+    ),
     "report": lambda results: write_report(find_result(None, results, "report")),
 }
 """Commands that do all of their work without an engine."""
