@@ -11,10 +11,9 @@ from sandbox.profile.templates import Secrets
 from sandbox.repro.definition import Repro
 from sandbox.repro.pack.hosts import Hosts
 from sandbox.repro.pack.refusal import Unpackable, UnpackableError
-from sandbox.repro.pack.script import reads_logs, script_of
+from sandbox.repro.pack.script import reads_logs, repeats, restarts, script_of
 from sandbox.repro.pack.servers import LOGS, packed_servers
 from sandbox.repro.pack.unpackable import unpackable_parts
-from sandbox.repro.steps.restart import RestartStep
 
 LONGEST_DUMP = 1 << 20
 """Characters of a ``load.file`` that still stand in a file that is to be read."""
@@ -32,9 +31,8 @@ def packed(repro: Repro, plan: Plan, secrets: Secrets, dump: str | None = None) 
         raise UnpackableError(problems)
     hosts = Hosts(plan)
     logs = reads_logs(repro)
-    restarts = any(isinstance(step, RestartStep) for step in repro.steps)
     script = script_of(repro, hosts, dump)
-    servers = packed_servers(hosts, secrets, logs, restarts)
+    servers = packed_servers(hosts, secrets, logs, restarts(repro))
     configs = {"steps.sh": script.steps}
     configs |= {"dump.sql": dump} if dump else {}
     configs |= servers.configs
@@ -90,8 +88,8 @@ def _repro_service(
         "configs": own,
         "stop_signal": "SIGKILL",
     }
-    if repro.repeat > 1 and not repro.fresh:
-        service["environment"] = {"REPEAT": str(repro.repeat)}
+    if repeats(repro) > 1:
+        service["environment"] = {"REPEAT": str(repeats(repro))}
     if logs:
         service["volumes"] = [f"logs:{LOGS}:ro"]
     return service

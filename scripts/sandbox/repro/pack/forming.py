@@ -17,7 +17,7 @@ def formed(hosts: Hosts) -> list[str]:
             lines += _setup(group.databases[0], [reset(group.databases[0])])
         for node in group.replicas:
             lines += _replica(node, group)
-    return ["", "password=$(</root-password)", *lines] if lines else []
+    return ["password=$(</root-password)", *lines] if lines else []
 
 
 def reset(node: Node) -> str:

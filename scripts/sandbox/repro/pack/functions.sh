@@ -8,7 +8,8 @@ trap '' PIPE # a client that has ended
 work=$(mktemp -d)
 began=0 number=0
 declare -A input_of=() pid_of=() host_of=() lost=() under_way=() kept=() kind_of=() detail_of=()
-declare -A is_met=([bug]=yes [fixed]=yes) is_known=([bug]=yes [fixed]=yes) seen_by=()
+declare -A is_met=([bug]=yes [fixed]=yes) seen_by=()
+instead='' not_known=''
 
 now() { date +%s%3N; } # ms
 
@@ -30,6 +31,7 @@ over() { # VERDICT WHY
   for pid in "${pid_of[@]}"; do kill -KILL "$pid"; done 2>/dev/null
   rm -rf "$work"
   [ "$1" != reproduced ] || exit 0
+  [ "$1" != unknown ] || exit 3 # nor does another repeat know
   [ "$1" = fixed ] || export OTHER=yes
   if ((${RUN:-1} < ${REPEAT:-1})); then
     RUN=$((${RUN:-1} + 1)) exec bash "$0"
@@ -48,7 +50,7 @@ server() { # HOST [KIND DETAIL]: it answers; how its state is found
   local end answer
   end=$(($(now) + 300000)) kind_of[$1]=${2-} detail_of[$1]=${3-}
   until answer=$(ask "$1" -N -e 'select version()'); do
-    [ "$(now)" -lt "$end" ] || over unknown "$1 does not answer: $answer"
+    [ "$(now)" -lt "$end" ] || over unknown "$1 does not answer: $answer (docker compose logs $1)"
     sleep 0.2
   done
   echo "$1 is $answer"
@@ -106,15 +108,16 @@ state() { # HOST
   "state_of_${kind_of[$1]}" "$1"
 }
 
-silent() { # what a client says that gets no answer
-  word='no answer' reason=$1
-  [[ $1 != *'(111'* ]] || word=down
+silent() { # HOST ANSWER, which is none: it is down where nothing listens
+  word='no answer' reason=$2
+  timeout 2 bash -c ": >/dev/tcp/$1/3306" 2>/dev/null
+  [ $? != 1 ] || word=down
 }
 
 state_of_replication() { # HOST, of replication or alone
   local answer line receiver='' applier='' source='' behind='' delay=0
   local receiver_code=0 receiver_error='' applier_code=0 applier_error=''
-  answer=$(ask "$1" -E -e "${detail_of[$1]}") || { silent "$answer" && return; }
+  answer=$(ask "$1" -E -e "${detail_of[$1]}") || { silent "$1" "$answer" && return; }
   while IFS= read -r line; do
     [[ $line =~ ^\ *([A-Za-z_]+):\ ?(.*)$ ]] || continue
     case ${BASH_REMATCH[1]} in
@@ -153,7 +156,7 @@ state_of_replication() { # HOST, of replication or alone
 
 state_of_galera() { # HOST
   local answer name value size=0 component=Disconnected comment='' number='' ready=ON
-  answer=$(ask "$1" -N -e "show global status like 'wsrep%'") || { silent "$answer" && return; }
+  answer=$(ask "$1" -N -e "show global status like 'wsrep%'") || { silent "$1" "$answer" && return; }
   while IFS=$'\t' read -r name value; do
     case $name in
       wsrep_cluster_size) size=$value ;;
@@ -186,7 +189,7 @@ state_of_group() { # HOST
       coalesce((select max(concat('error ', last_error_number, ': ', last_error_message))
         from performance_schema.replication_applier_status_by_worker
         where channel_name = 'group_replication_applier' and last_error_number <> 0), '')
-    from performance_schema.replication_group_members") || { silent "$answer" && return; }
+    from performance_schema.replication_group_members") || { silent "$1" "$answer" && return; }
   IFS=$'\t' read -r own members unreachable error <<<"$answer"
   word=$own reason=$error
   [ "$own" = ONLINE ] || return
@@ -487,9 +490,10 @@ look() { # SIDE KIND …
   met=no seen=''
   "expect_$2" "${@:3}"
   say "$1: ${*:2}: $met ($seen)"
-  [ "$met" = yes ] || is_met[$1]=no
-  [ "$met" != unknown ] || is_known[$1]=no
   seen_by[$1]+="${seen_by[$1]:+; }$seen"
+  [ "$met" != yes ] || return 0
+  is_met[$1]=no instead+="${instead:+; }$seen"
+  [ "$met" != unknown ] || not_known=${not_known:-$seen}
 }
 
 expect_result() { # STEP blocked | STEP WANTED…
@@ -619,8 +623,8 @@ verdict() {
     over reproduced "${seen_by[bug]}"
   elif [ "${is_met[fixed]}" = yes ]; then
     over fixed "${seen_by[fixed]}"
-  elif [ "${is_known[bug]}/${is_known[fixed]}" != yes/yes ]; then
-    over unknown "${seen_by[bug]}; ${seen_by[fixed]}"
+  elif [ -n "$not_known" ]; then
+    over unknown "$not_known"
   fi
-  over neither "${seen_by[bug]}; ${seen_by[fixed]}"
+  over neither "$instead"
 }

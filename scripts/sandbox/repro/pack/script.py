@@ -41,9 +41,9 @@ def script_of(repro: Repro, hosts: Hosts, dump: str | None) -> Script:
     expectations, looks = _expectations(repro, hosts, problems)
     if problems:
         raise UnpackableError(problems)
-    asks_states = "expect_state" in looks or _restarts(repro) or _form(hosts.plan)
+    asks_states = "expect_state" in looks or restarts(repro) or _form(hosts.plan)
     sections = [
-        *_servers(hosts, asks_states),
+        *_servers(hosts, asks_states, repeats(repro) > 1),
         *_data(repro, hosts, dump),
         "# The steps: number, session, SQL; what a step without a name must come to.",
         *(["mark_logs"] if reads_logs(repro) else []),
@@ -60,8 +60,14 @@ def script_of(repro: Repro, hosts: Hosts, dump: str | None) -> Script:
     return Script(text, functions_for(text, looks))
 
 
-def _restarts(repro: Repro) -> bool:
+def restarts(repro: Repro) -> bool:
+    """Whether a step stops a server and starts it again."""
     return any(isinstance(step, RestartStep) for step in repro.steps)
+
+
+def repeats(repro: Repro) -> int:
+    """How often it is tried on the same servers; ``fresh`` wants new ones."""
+    return 1 if repro.fresh else repro.repeat
 
 
 def all_expectations(repro: Repro) -> list[tuple[Side, int, Expectation]]:
@@ -108,7 +114,7 @@ def _expectations(
     return found, looks
 
 
-def _servers(hosts: Hosts, asks_states: bool) -> list[str]:
+def _servers(hosts: Hosts, asks_states: bool, is_repeated: bool) -> list[str]:
     """What the servers are, how they become what they are, and that they are."""
     plan = hosts.plan
     lines = [f"client=({_client(hosts)} --defaults-file=/client.cnf)"]
@@ -117,7 +123,10 @@ def _servers(hosts: Hosts, asks_states: bool) -> list[str]:
     for node in plan.databases:
         how = f" {hosts.kind(node)} {word(hosts.detail(node))}" if asks_states else ""
         lines.append(f"server {node.name}{how}")
-    lines += formed(hosts)
+    form = formed(hosts)
+    if form and is_repeated:
+        form = ["if ((${RUN:-1} == 1)); then", *form, "fi"]
+    lines += form
     if _form(plan):
         lines.append(f"until_ready {' '.join(hosts.names)}")
     return [*lines, ""]

@@ -223,6 +223,9 @@ def test_repeats_of_a_race() -> None:
     assert pack["services"]["repro"]["environment"] == {"REPEAT": "20"}
     fresh = pack_of(repro_of("repeat: 20\nfresh: true\nsteps: [{s1: begin}]"))
     assert "environment" not in fresh["services"]["repro"]
+    replica = pack_of(repro_of("profile: mysql+replica1\nrepeat: 9\nsteps: [{s1: begin}]"))
+    steps = content(replica, "steps.sh")
+    assert "if ((${RUN:-1} == 1)); then\npassword=$(</root-password)\nsetup mysql1" in steps
 
 
 def test_only_the_functions_that_are_needed() -> None:

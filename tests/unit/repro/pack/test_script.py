@@ -296,10 +296,11 @@ def test_the_state_of_a_member_of_a_group(row: str, word: str) -> None:
     assert state_in_bash("group", f"'%s\\t%s\\t%s\\t\\n' {row}") == word
 
 
-def test_a_server_that_refuses_connections_is_down() -> None:
-    ask = 'ask() { echo "ERROR 2003 (HY000): Can\'t connect (111)"; return 1; }\n'
+def test_a_server_where_nothing_listens_is_down() -> None:
+    ask = 'ask() { echo "ERROR 2002 (HY000): Can\'t connect (115)"; return 1; }\n'
     state = 'kind_of[g]=galera detail_of[g]=3\nstate g\nprintf %s "$word"'
-    assert in_bash(ask + state) == "down"
+    for code, word in ((1, "down"), (124, "no answer")):
+        assert in_bash(f"{ask}timeout() {{ return {code}; }}\n{state}") == word
 
 
 def test_a_server_that_never_answers() -> None:
@@ -311,7 +312,7 @@ def test_a_server_that_never_answers() -> None:
         ["bash", "-c", script], capture_output=True, text=True, timeout=30, check=False
     )
     assert done.returncode == 3
-    assert done.stdout.strip() == "unknown: a does not answer: refused"
+    assert done.stdout.strip() == "unknown: a does not answer: refused (docker compose logs a)"
 
 
 def test_a_crash_with_its_frames() -> None:
