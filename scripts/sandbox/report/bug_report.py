@@ -13,6 +13,7 @@ from sandbox.record.repro import ExpectationRecord, StepRecord
 _MOST_LINES = 40
 """Of a log, or of a stack trace."""
 _CRASH = re.compile(r"got signal \d+", re.IGNORECASE)
+_TIMED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _TELLING = re.compile(r"\[(?:ERROR|Warning)\]|\bInnoDB: (?:Error|Assertion)|Aborted connection")
 
 
@@ -65,7 +66,8 @@ def bug_report(report: BugReport) -> str:
         _expected(report),
     ]
     if came is not None:
-        parts += [_rate(came.row), *_logs(came.logs)]
+        since = f"{came.record.started_utc:%Y-%m-%dT%H:%M:%S}"
+        parts += [_rate(came.row), *_logs(came.logs, since)]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
@@ -201,11 +203,13 @@ def _rate(row: ReproRow) -> list[str]:
     return [*lines, f"{shown} (95 % interval of the rate: {low:.0f} to {high:.0f} %)."]
 
 
-def _logs(logs: Mapping[str, str]) -> list[list[str]]:
-    """What stands out in each log, and the stack trace of a crash as its server wrote it."""
+def _logs(logs: Mapping[str, str], since: str) -> list[list[str]]:
+    """What stands out in each log since the steps began, and the stack trace of a crash as its
+    server wrote it. ``since``: a time as the engine writes it before each line.
+    """
     parts = []
     for node, text in logs.items():
-        lines = text.splitlines()
+        lines = [line for line in text.splitlines() if not _is_before(line, since)]
         crash = next((number for number, line in enumerate(lines) if _CRASH.search(line)), None)
         telling = [line for line in lines[:crash] if _TELLING.search(line)][-_MOST_LINES:]
         if telling:
@@ -214,6 +218,10 @@ def _logs(logs: Mapping[str, str]) -> list[list[str]]:
             trace = lines[crash : crash + _MOST_LINES]
             parts.append([f"## Stack trace of {node}", "", "```", *trace, "```"])
     return parts
+
+
+def _is_before(line: str, since: str) -> bool:
+    return _TIMED.match(line) is not None and line < since
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

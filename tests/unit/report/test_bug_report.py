@@ -8,8 +8,9 @@ from sandbox.report.bug_report import BugReport, CarriedOut, bug_report
 from unit.report.made_up_repros import repro_record
 
 LOG = """\
-2026-11-30 [Note] ready for connections
-2026-11-30 [ERROR] InnoDB: Assertion failure
+2001-01-01T00:00:00Z [Warning] No existing UUID has been found
+2099-01-01T00:00:00Z [Note] ready for connections
+2099-01-01T00:00:00Z [ERROR] InnoDB: Assertion failure
 mysqld got signal 11 ;
 /usr/sbin/mysqld(my_print_stacktrace+0x41)
 """
@@ -78,6 +79,7 @@ def test_a_record_of_other_steps_says_so() -> None:
 
 def test_logs_and_the_stack_trace_of_a_crash() -> None:
     text = report_of(carried_out(repro_record(), logs={"mysql1": LOG}))
-    assert "## Log of mysql1\n\n```\n2026-11-30 [ERROR] InnoDB: Assertion failure\n```" in text
+    error = "2099-01-01T00:00:00Z [ERROR] InnoDB: Assertion failure"
+    assert f"## Log of mysql1\n\n```\n{error}\n```" in text  # not what its start left
     trace = "mysqld got signal 11 ;\n/usr/sbin/mysqld(my_print_stacktrace+0x41)"
     assert f"## Stack trace of mysql1\n\n```\n{trace}\n```" in text
