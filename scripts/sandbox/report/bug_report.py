@@ -12,6 +12,7 @@ from sandbox.record.repro import ExpectationRecord, StepRecord
 
 _MOST_LINES = 40
 """Of a log, or of a stack trace."""
+_MOST_ROWS = 3
 _CRASH = re.compile(r"got signal \d+", re.IGNORECASE)
 _TIMED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _TELLING = re.compile(r"\[(?:ERROR|Warning)\]|\bInnoDB: (?:Error|Assertion)|Aborted connection")
@@ -165,18 +166,19 @@ def _row_of_step(step: StepRecord) -> list[str]:
 
 
 def _came(step: StepRecord) -> str:
+    if step.ended_ms is None:
+        return "waits" if step.waited_for is None else f"waits for {step.waited_for}"
     if step.error is not None:
         return f"error {step.error_code}: {step.error}"
-    if step.ended_ms is None:
-        return f"waits for {step.waited_for}" if step.waited_for else "waits"
-    if step.rows:
-        shown = step.rows[-1][:3]
-        more = len(step.rows[-1]) - len(shown)
-        text = "; ".join(", ".join("NULL" if c is None else c for c in row) for row in shown)
-        return f"{text} and {more} more rows" if more else text or "no row"
-    if step.affected:
-        return f"{step.affected} rows affected"
-    return "ok"
+    if not step.rows:
+        return f"{step.affected} rows affected" if step.affected else "ok"
+    rows = step.rows[-1]
+    shown = [
+        ", ".join("NULL" if cell is None else cell for cell in row) for row in rows[:_MOST_ROWS]
+    ]
+    if len(rows) > _MOST_ROWS:
+        shown.append(f"{len(rows) - _MOST_ROWS} more rows")
+    return "; ".join(shown) or "no row"
 
 
 def _expected(report: BugReport) -> list[str]:
