@@ -28,8 +28,8 @@ _LONGEST = 300
 """Of what a server said, in a finding."""
 SLOWER_RATIO = 2.0
 SLOWER_MS = 5.0
-"""A query is slower where the median of its repeats is at least so many times, and so much, as
-high.
+"""A query is slower where the fastest of its repeats takes at least so many times as long, and so
+much longer.
 """
 SLOWER_WRITE_S = 1.0
 """Of a write, which is not repeated."""
@@ -45,7 +45,7 @@ class UpgradeEvidence:
     plans: Mapping[str, tuple[QueryPlan, QueryPlan]] = field(default_factory=dict)
     again: Mapping[str, RowsAgain] = field(default_factory=dict)
     times_ms: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Medians of its repeats."""
+    """The fastest of its repeats."""
     lost: Collection[int] = ()
     """Numbers of statements of which pt-upgrade could not print what it found."""
 
@@ -203,19 +203,19 @@ def _times(evidence: UpgradeEvidence) -> list[UpgradeFinding]:
     for key, difference in evidence.differing("time").items():
         query = evidence.queries[key]
         old_s, new_s = difference.times_s or (0.0, 0.0)
-        medians = evidence.times_ms.get(key)
-        if medians is None:
+        fastest = evidence.times_ms.get(key)
+        if fastest is None:
             slower = new_s - old_s >= SLOWER_WRITE_S
             note = "once; a write is not repeated" if kind_of(query.text) != "read" else "once"
         else:
-            slower = is_slower(*medians)
-            note = f"repeated: {medians[0]:.2f} and {medians[1]:.2f} ms"
+            slower = is_slower(*fastest)
+            note = f"fastest of several: {fastest[0]:.2f} and {fastest[1]:.2f} ms"
         found.append(_finding("time", slower, query, difference, note))
     return found
 
 
 def is_slower(old_ms: float, new_ms: float) -> bool:
-    """Whether medians of a query's time differ by a ratio and an amount that matter."""
+    """Whether the times of a query differ by a ratio and an amount that matter."""
     return new_ms >= SLOWER_RATIO * old_ms and new_ms - old_ms >= SLOWER_MS
 
 

@@ -100,9 +100,9 @@ class Questions:
                 continue
             example = evidence.example(difference)
             servers = self.servers
-            medians = sessions.medians_ms(servers.old, servers.new, example, query.first.schema)
-            if medians is not None:
-                self.answered.times_ms[key] = medians
+            fastest = sessions.fastest_ms(servers.old, servers.new, example, query.first.schema)
+            if fastest is not None:
+                self.answered.times_ms[key] = fastest
 
     def _schema_of(self, query: DistinctQuery) -> str:
         return query.first.schema or self.schema

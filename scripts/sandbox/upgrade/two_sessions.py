@@ -2,7 +2,6 @@
 how long a query takes.
 """
 
-import statistics
 from collections.abc import Sequence
 
 from sandbox.record.upgrade import ProbedTransaction
@@ -11,8 +10,10 @@ from sandbox.stack.protocol import StackNode
 from sandbox.upgrade.sql_text import on_one_line
 from sandbox.upgrade.transactions import ReadThenWrite
 
-REPEATS = 5
-"""Of a query whose time is in question, on each server, alternately."""
+REPEATS = 11
+"""Of a query whose time is in question, on each server, alternately; the fastest counts: a busy
+machine makes a query slower, and none faster.
+"""
 CHANGED_SINCE = 1020
 _LIMIT_S = 30.0
 _LOCK_WAIT_S = 2
@@ -61,10 +62,10 @@ class TwoSessions:
             return False, "no error"
         return outcome.error_code == CHANGED_SINCE, _error(outcome)
 
-    def medians_ms(
+    def fastest_ms(
         self, old: StackNode, new: StackNode, query: str, schema: str | None
     ) -> tuple[float, float] | None:
-        """Median times of a query on both servers, in ms; None where it fails."""
+        """The shortest times of a query on both servers, in ms; None where it fails."""
         self._open("old", old, schema)
         self._open("new", new, schema)
         times: dict[str, list[float]] = {"old": [], "new": []}
@@ -74,7 +75,7 @@ class TwoSessions:
                 if sent.error is not None or sent.began_us is None or sent.ended_us is None:
                     return None
                 found.append((sent.ended_us - sent.began_us) / 1000)
-        return statistics.median(times["old"]), statistics.median(times["new"])
+        return min(times["old"]), min(times["new"])
 
     def _open(self, session: str, node: StackNode, schema: str | None) -> None:
         wanted = schema or self._schema
