@@ -1,5 +1,6 @@
 """PURE: what pt-upgrade gets: the statements of a log as one slow log, each with its number."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ _NOT_RUN = {
     ("DEALLOCATE",): "is a statement of the protocol of prepared statements",
 }
 """First words of a statement that is left out → why."""
+_MARK = re.compile(r"^/\*(\d+)\*/ ", re.MULTILINE)
 _OF_EVENT = "\n#"
 """Ends an event of a slow log after a semicolon, wherever it stands."""
 
@@ -130,6 +132,12 @@ def slow_log_of(replay: Replay, default_time_s: int) -> str:
         text = on_one_line(each.text)
         lines += _event(each.connection, each.schema, each.number, text)
     return "\n".join(lines) + "\n"
+
+
+def last_read(slow_log: str, events: int) -> int | None:
+    """The number of the last statement among so many events of such a log; None without one."""
+    numbers = [int(found[1]) for found in _MARK.finditer(slow_log)][:events]
+    return next((number for number in reversed(numbers) if number), None)
 
 
 def _event(connection: int | None, schema: str | None, number: int, text: str) -> list[str]:

@@ -17,13 +17,14 @@ from sandbox.record.upgrade import (
     UpgradeRecord,
 )
 from sandbox.repro.sessions import Sessions
+from sandbox.stack.protocol import StackNode
 from sandbox.upgrade.data import collation_findings, data_findings
 from sandbox.upgrade.defaults import changed_defaults, removed_variables
 from sandbox.upgrade.findings import UpgradeEvidence, findings_of, unjudged_of
 from sandbox.upgrade.option_file import option_findings
 from sandbox.upgrade.pt_upgrade import read_report
 from sandbox.upgrade.questions import Questions
-from sandbox.upgrade.replay import slow_log_of
+from sandbox.upgrade.replay import last_read, slow_log_of
 from sandbox.upgrade.replication import caught_up, replication_findings
 from sandbox.upgrade.run import OF_SERVER, UpgradeRun, open_upgrade
 from sandbox.upgrade.servers import BothServers
@@ -32,6 +33,8 @@ from sandbox.upgrade.transactions import MOST_PROBES, read_then_writes
 from sandbox.upgrade.two_sessions import TwoSessions, probed_transaction
 
 _FIRST_DUMP_ERRORS = 3
+_DIES_S = 20.0
+_LOOK_S = 0.5
 _VERDICTS: dict[ExitCode, Verdict] = {
     ExitCode.OK: "pass",
     ExitCode.FAILED: "fail",
@@ -112,26 +115,41 @@ def replay_log(run: UpgradeRun) -> None:
     run.report = read_report(done.report)
     run.lost = done.lost
     run.troubles += done.troubles
-    _look_for_crashes(run)
+    _look_for_crashes(run, last_read(text, run.report.statistics.get("queries_read", 0)))
     _follow(run)
 
 
-def _look_for_crashes(run: UpgradeRun) -> None:
-    """Raises RunEndedError where the older server died; of the newer one that is the finding."""
-    dead = run.stack.dead_nodes()
+def _look_for_crashes(run: UpgradeRun, last: int | None) -> None:
+    """Raises RunEndedError where a server died: of the newer one that is the finding. ``last``:
+    number of the statement that was run last.
+    """
     servers = run.servers
-    if servers.old.name in dead:
-        why = f"{servers.old.name} died under the log: {dead[servers.old.name]}"
-        raise RunEndedError("infra_error", why)
-    if servers.new.name in dead:
-        run.found.append(
-            UpgradeFinding(
-                kind="crash", matters=True, on_from="runs", on_to=dead[servers.new.name],
-                note="the newer server ended under the log: see its log",
-            )
-        )  # fmt: skip
-        judge(run)
-        raise RunEndedError("ok", "the newer server ended under the log")
+    if why := _end_of(run, servers.old):
+        raise RunEndedError("infra_error", f"{servers.old.name} ended under the log: {why}")
+    why = _end_of(run, servers.new)
+    if why is None:
+        return
+    run.found.append(
+        UpgradeFinding(
+            kind="crash", matters=True, on_from="runs", on_to=why,
+            query=run.replay.by_number[last].text if last else None,
+            note="the statement that was run last; why is in the server's log",
+        )
+    )  # fmt: skip
+    judge(run)
+    raise RunEndedError("ok", "the newer server ended under the log")
+
+
+def _end_of(run: UpgradeRun, server: StackNode) -> str | None:
+    """The state of a server that has ended, or no longer answers; None for one that does."""
+    error = run.servers.ask_one(server, ["SELECT 1"]).error
+    if error is None:
+        return None
+    end_s = time.monotonic() + _DIES_S
+    # Its clients know before the engine does.
+    while server.name not in run.stack.dead_nodes() and time.monotonic() < end_s:
+        time.sleep(_LOOK_S)
+    return run.stack.dead_nodes().get(server.name, error)
 
 
 def _follow(run: UpgradeRun) -> None:

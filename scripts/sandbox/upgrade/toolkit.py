@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sandbox.stack.client_python import end_stream
 from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.upgrade.pt_upgrade import message
 
 IMAGE = "toolkit"
 """Key in images/catalog.yaml."""
@@ -62,9 +63,10 @@ class ToolkitRun:
     def troubles(self) -> list[str]:
         """Why there is no whole report: its own errors, and a code besides 4, for differences."""
         lines = self.errors.splitlines()
-        found = [f"pt-upgrade: {line}" for line in lines if line.startswith("Error: ")]
-        if self.code is None or self.code & ~_DIFFERENCES:
-            last = lines[-1] if lines else "it printed no reason"
+        errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+        found = [f"pt-upgrade: {message(each)}" for each in errors]
+        if not found and (self.code is None or self.code & ~_DIFFERENCES):
+            last = message(lines[-1]) if lines else "it printed no reason"
             found.append(f"pt-upgrade ended with {self.code}: {last}")
         return found
 

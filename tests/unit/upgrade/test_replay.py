@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox.upgrade.log_file import LoggedStatement
-from sandbox.upgrade.replay import reason_not_to_run, replay_of, slow_log_of
+from sandbox.upgrade.replay import last_read, reason_not_to_run, replay_of, slow_log_of
 from unit.upgrade.logged import logged
 
 
@@ -26,6 +26,11 @@ def test_statements_stand_with_their_number_at_their_time() -> None:
         "/*3*/ select 3;",
     ]
     assert text.count("# User@Host: replay[replay] @ localhost []  Id: 31\n") == 3
+
+
+def test_the_last_statement_that_was_read() -> None:
+    text = slow_log_of(replay_of(logged("select 1", "select 2")), 5)
+    assert [last_read(text, events) for events in (0, 3, 4, 6, 99)] == [None, None, 1, 2, 2]
 
 
 def test_a_file_without_times_runs_at_one_time() -> None:
