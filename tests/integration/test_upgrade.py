@@ -11,12 +11,19 @@ from integration.live import SANDBOX, run
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 LOG = "tests/data/slow.log"
 DUMP = "tests/data/library.sql"
-SERVERS = ("--from", "mariadb@10.11", "--to", "mariadb@11.8")
+SERVERS = ("mariadb@10.11", "mariadb@11.8")
 
 
-def checked(*argv: str, code: int) -> dict[str, Any]:
+def sides(servers: tuple[str, str] = SERVERS) -> list[str]:
+    """The options for two servers."""
+    return ["--from", servers[0], "--to", servers[1]]
+
+
+def checked(*argv: str, code: int, servers: tuple[str, str] = SERVERS) -> dict[str, Any]:
     """The record of a check; nothing of its stack is left."""
-    done = run([SANDBOX, "upgrade-check", *argv, *SERVERS, "--json"], check=False, timeout_s=900)
+    done = run(
+        [SANDBOX, "upgrade-check", *argv, *sides(servers), "--json"], check=False, timeout_s=900
+    )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     folder = Path(json.loads(done.stdout)["result"]) / "runs" / "upgrade.1"
     assert (folder / "pt-upgrade.txt").is_file()
@@ -49,6 +56,22 @@ def test_a_log_without_data_and_a_log_of_the_server_itself(tmp_path: Path) -> No
     assert not [each for each in checked("--log", str(log), code=0)["findings"] if each["matters"]]
 
 
+@pytest.mark.long
+def test_a_replica_of_the_newer_version_that_stops(tmp_path: Path) -> None:
+    """A check that the statement skips is not skipped by the replica (MDEV-32447)."""
+    log = tmp_path / "check.sql"
+    log.write_text(
+        "create table t (a int check (a > 0)) engine=innodb;\n"
+        "set session binlog_format = statement;\n"
+        "set session check_constraint_checks = 0;\n"
+        "insert into t values (-1);\n"
+    )
+    upgrade = checked("--log", str(log), code=1, servers=("mariadb@10.5", "mariadb@10.11"))
+    (found,) = [each for each in upgrade["findings"] if each["matters"]]
+    assert found["kind"] == "replication" and "4025" in found["on_to"]
+    assert upgrade["replication"]["caught_up_s"] is None
+
+
 @pytest.mark.parametrize(
     ("argv", "what"),
     [
@@ -59,7 +82,7 @@ def test_a_log_without_data_and_a_log_of_the_server_itself(tmp_path: Path) -> No
     ],
 )
 def test_what_cannot_be_checked_is_refused_in_three_lines(argv: tuple[str, ...], what: str) -> None:
-    done = run([SANDBOX, "upgrade-check", *argv, *SERVERS], check=False)
+    done = run([SANDBOX, "upgrade-check", *argv, *sides()], check=False)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     assert len(lines) == 3 and lines[0].startswith(what), done.stderr

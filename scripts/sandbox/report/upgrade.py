@@ -167,8 +167,8 @@ def _default_parts(upgrade: UpgradeRecord) -> list[Part]:
                        "changed defaults that the queries meet", Medium.TERMINAL))  # fmt: skip
     parts += _removed_parts(upgrade)
     rows = [[each.variable, each.on_from, each.on_to] for each in others]
-    headings = ("variable", *_servers(upgrade))
-    table = Table.of(headings, rows, "Further defaults that changed")
+    others_as = ("variable", *_servers(upgrade))
+    table = Table.of(others_as, rows, "Further defaults that changed")
     return [*parts, _on_paper(table)]
 
 

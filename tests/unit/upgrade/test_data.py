@@ -10,7 +10,7 @@ from sandbox.upgrade.data import (
 
 
 def test_tables_of_columns() -> None:
-    rows = [["a", "t", "x", None], ["a", "t", "y", "ci"], ["b", "t", "x", None]]
+    rows: list[list[object]] = [["a", "t", "x", None], ["a", "t", "y", "ci"], ["b", "t", "x", None]]
     assert shapes_of(rows) == [
         TableShape("a", "t", ("x", "y"), (None, "ci")),
         TableShape("b", "t", ("x",), (None,)),
