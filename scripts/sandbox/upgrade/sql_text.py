@@ -28,7 +28,10 @@ _BEFORE = re.compile(
 """What may stand before a statement, or before DELIMITER."""
 _DELIMITER = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*\n?", re.IGNORECASE)
 _VALUES = ("true", "false", "null")
+_AROUND = re.compile(r"\s*([(),=<>])\s*")
+_SIGNED = re.compile(r"(?<=[(,=<>])[-+](?=\?)")
 _LIST = re.compile(r"\(\?(?:, ?\?)*\)")
+_LISTS = re.compile(r"(?:\(\?\),)+\(\?\)")
 _KINDS: dict[str, StatementKind] = {
     **dict.fromkeys(("SELECT", "WITH", "VALUES", "TABLE"), "read"),
     **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "REPLACE"), "write"),
@@ -70,13 +73,22 @@ def kind_of(sql: str) -> StatementKind:
 
 def on_one_line(sql: str) -> str:
     """The statement without comments, its white space one blank; strings stay as they are."""
-    pieces: list[str] = []
-    for kind, text in tokens(sql.strip()):
-        if kind not in ("space", "comment"):
-            pieces.append(text)
-        elif pieces and pieces[-1] != " ":
-            pieces.append(" ")
-    return "".join(pieces).rstrip("; ")
+    return "".join(text for _, text in _pieces_of(sql)).rstrip("; ")
+
+
+def _pieces_of(sql: str) -> Iterator[tuple[str, str]]:
+    """Its tokens, with one blank for all that stands between two of them."""
+    waits = False
+    begun = False
+    for kind, text in tokens(sql):
+        if kind in ("space", "comment"):
+            waits = begun
+            continue
+        if waits:
+            yield "space", " "
+        waits = False
+        begun = True
+        yield kind, text
 
 
 def fingerprint(sql: str) -> str:
@@ -84,15 +96,15 @@ def fingerprint(sql: str) -> str:
     each value, ``(?)`` for each list of them.
     """
     pieces = []
-    for kind, text in tokens(on_one_line(sql)):
+    for kind, text in _pieces_of(sql):
         if kind in ("string", "number") or text.lower() in _VALUES:
             pieces.append("?")
         else:
             pieces.append(text if kind == "name" else text.lower())
-    text = re.sub(r"\s*([(),=<>])\s*", r"\1", "".join(pieces))
-    text = re.sub(r"(?<=[(,=<>])[-+](?=\?)", "", text)
+    text = _AROUND.sub(r"\1", "".join(pieces).rstrip("; "))
+    text = _SIGNED.sub("", text)
     text = _LIST.sub("(?)", text)
-    return re.sub(r"(?:\(\?\),)+\(\?\)", "(?)", text)
+    return _LISTS.sub("(?)", text)
 
 
 def statements_in(text: str) -> Iterator[tuple[int, str]]:

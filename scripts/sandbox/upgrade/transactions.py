@@ -10,6 +10,8 @@ from sandbox.upgrade.sql_text import fingerprint, kind_of, names_and_words, word
 _MODIFIERS = frozenset(
     ("LOW_PRIORITY", "IGNORE", "QUICK", "DELAYED", "HIGH_PRIORITY", "INTO", "FROM", "ONLY")
 )
+_SHORTEST = 2
+"""Statements of a transaction that reads, then writes."""
 MOST_PROBES = 50
 """Distinct transactions that are tried."""
 
@@ -127,6 +129,8 @@ def _read_then_write(transaction: LoggedTransaction) -> ReadThenWrite | None:
     locks after that must not have changed since.
     """
     has_snapshot = False
+    if len(transaction.statements) < _SHORTEST:
+        return None
     for place, statement in enumerate(transaction.statements):
         locks = _locks(statement.text)
         if has_snapshot and locks:
