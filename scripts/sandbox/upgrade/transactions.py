@@ -112,16 +112,20 @@ def in_whole_transactions(statements: Sequence[LoggedStatement]) -> list[LoggedS
 
 
 def read_then_writes(statements: Sequence[LoggedStatement]) -> list[ReadThenWrite]:
-    """Distinct transactions that read without a lock, then lock rows, the most frequent first."""
-    alike: dict[tuple[str, ...], ReadThenWrite] = {}
+    """Transactions that read without a lock, then lock rows, the most frequent first. Of those that
+    lock in the same way one, the shortest, stands for all.
+    """
+    alike: dict[tuple[str, str], list[ReadThenWrite]] = {}
     for transaction in transactions_in(statements):
         found = _read_then_write(transaction)
-        if found is None:
-            continue
-        key = tuple(fingerprint(each.text) for each in (*found.before, found.tried))
-        known = alike.get(key)
-        alike[key] = replace(known, count=known.count + 1) if known else found
-    return sorted(alike.values(), key=lambda each: -each.count)
+        if found is not None:
+            key = fingerprint(found.tried.text), fingerprint(found.other.text)
+            alike.setdefault(key, []).append(found)
+    chosen = [
+        replace(min(found, key=lambda each: len(each.before)), count=len(found))
+        for found in alike.values()
+    ]
+    return sorted(chosen, key=lambda each: -each.count)
 
 
 def _read_then_write(transaction: LoggedTransaction) -> ReadThenWrite | None:

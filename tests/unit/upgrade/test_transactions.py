@@ -55,6 +55,15 @@ def test_what_reads_then_writes_is_found_once_with_its_count() -> None:
     assert found.schema == "library"
 
 
+def test_the_shortest_stands_for_all_that_lock_in_the_same_way() -> None:
+    log = logged(
+        (1, "begin"), (1, "select 1 from reader"), (1, READ), (1, WRITE), (1, "commit"),
+        (2, "begin"), (2, READ), (2, WRITE), (2, "commit"),
+    )  # fmt: skip
+    (found,) = read_then_writes(log)
+    assert (found.count, [each.text for each in found.before]) == (2, ["begin", READ])
+
+
 def test_a_locking_read_is_tried_with_the_write_that_follows() -> None:
     lock = f"{READ} for update"
     (found,) = read_then_writes(logged("begin", "select 1 from reader", lock, WRITE, "commit"))
