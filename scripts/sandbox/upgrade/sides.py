@@ -58,9 +58,12 @@ def _server(text: str, variable: str, library: Library) -> Term:
     if len(terms) > 1 or term.count not in (None, 1) or term.place is not None:
         known = "a server such as mariadb@10.11: the check starts both, and a replica, by itself"
         raise SandboxError(f"{variable}={text} is not one server", known, EXAMPLE)
+    if term.name not in library.words():
+        what = f"{variable}: unknown term '{term.text}'"
+        raise SandboxError(what, did_you_mean(term.name, singles), EXAMPLE)
     if term.name not in singles:
         what = f"{variable}={text} is no single server"
-        raise SandboxError(what, did_you_mean(term.name, singles), EXAMPLE)
+        raise SandboxError(what, f"single servers: {', '.join(singles)}", EXAMPLE)
     image = library.catalog.image(_component(term, library).spec.image or term.name)
     version = term.version or image.default
     image.resolve(term.name, version)

@@ -26,6 +26,7 @@ factors:
 baseline: {rows: 1}
 """
 TYPING_ERROR = "innodb_bufer_pool_size=1G"
+LOG = str(Path(__file__).parents[2] / "data" / "slow.log")
 OF_NO_STACK = {
     "bench",
     "check",
@@ -67,6 +68,7 @@ PLANNING = {
     "repro": ("--repro", "gap-lock-deadlock", "--profile"),
     "shrink": ("--repro", "gap-lock-deadlock", "--profile"),
     "bisect": ("--repro", "gap-lock-deadlock", "--good", "8.4", "--bad", "9.7", "--profile"),
+    "upgrade-check": ("--log", LOG, "--to", "mysql@9.7", "--from"),
 }
 
 

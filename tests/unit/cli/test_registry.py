@@ -161,7 +161,8 @@ for command in COMMANDS.names():
         del sys.modules[name]
         delattr(package, name.rpartition(".")[2])
 """
-    expected = [f"{name} sandbox.cli.commands.{name}" for name in COMMANDS.names()]
+    files = {name: name.replace("-", "_") for name in COMMANDS.names()}
+    expected = [f"{name} sandbox.cli.commands.{file}" for name, file in files.items()]
     assert in_another_process(script) == expected
 
 

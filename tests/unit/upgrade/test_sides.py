@@ -51,7 +51,7 @@ def test_two_products_of_a_family_have_none_either() -> None:
         ("mariadb@10.11", None, "no TO was given"),
         ("mariadb@10.11", "galera3@11.8", "TO=galera3@11.8 is not one server"),
         ("galera@10.11", "mariadb@11.8", "FROM=galera@10.11 is no single server"),
-        ("marjadb@10.11", "mariadb@11.8", "FROM=marjadb@10.11 is no single server"),
+        ("marjadb@10.11", "mariadb@11.8", "FROM: unknown term 'marjadb@10.11'"),
         ("mariadb+haproxy", "mariadb@11.8", "FROM=mariadb+haproxy is not one server"),
         ("mariadb@10.11", "mariadb@99", "'mariadb' has no series for version '99'"),
     ],

@@ -24,11 +24,12 @@ def command() -> None:
     """Print three examples and all commands."""
     for line, text in _EXAMPLES:
         print(f"  {as_typed(line):<48}{text}")
-    width = 17 if IN_CHECKOUT else 20
+    # Of all names but the longest one: with its width some texts would not fit.
+    width = 15 if IN_CHECKOUT else 18
     for group, entries in guides().items():
         print(f"\n{group}")
         for each in entries:
-            print(f"  {as_typed(f'make {each.name}'):<{width}}{each.text}")
+            print(f"  {as_typed(f'make {each.name}'):<{width}}  {each.text}")
     if not IN_CHECKOUT:
         print(
             "\nsandbox <command> --help lists its options; sandbox --install-completion completes"
