@@ -144,6 +144,8 @@ def _transaction_parts(upgrade: UpgradeRecord) -> list[Part]:
     tried = [each for each in upgrade.transactions if each.fails_on_to is not None]
     failing = sum(bool(each.fails_on_to) for each in upgrade.transactions)
     text = f"transactions that read, then write: {failing} of {len(tried)} end with error 1020"
+    if not tried:
+        text = "transactions that read, then write: none could be tried"
     table = _on_paper(Table.of(headings, rows, note=_PROBED))
     return [Said(text, Medium.TERMINAL), table]
 
