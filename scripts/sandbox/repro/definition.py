@@ -100,6 +100,10 @@ class Repro(BaseModel):
                     if name not in names:
                         known = ", ".join(names) or "none has a name"
                         raise ValueError(f"expect.{side}: no step is named {name} ({known})")
+                for session in each.of_sessions:
+                    if session not in self.sessions:
+                        known = ", ".join(self.sessions) or "there is none"
+                        raise ValueError(f"expect.{side}: no session is {session} ({known})")
         return self
 
     @property

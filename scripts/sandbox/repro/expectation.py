@@ -61,6 +61,11 @@ class Expectation(BaseModel, ABC):
         """The name of the step that it judges; None: none."""
         return None
 
+    @property
+    def of_sessions(self) -> list[str]:
+        """The sessions that it names."""
+        return []
+
 
 class OfStep(Expectation):
     """An expectation about a named step, which stands behind its word."""

@@ -71,12 +71,17 @@ class Sessions:
         request = {"open": session, "host": host, "port": port}
         self._send({**request, "account": account, "schema": schema})
 
-    def send(self, session: str, sql: Sequence[str], warnings: bool = False) -> Sent:
-        """Sends statements to a session; what comes of the last of them."""
+    def send(
+        self, session: str, sql: Sequence[str], warnings: bool = False, half: bool = False
+    ) -> Sent:
+        """Sends statements to a session; what comes of the last of them. ``half``: only the first
+        half of its packet is sent.
+        """
         with self._changed:
             number = len(self._sent) + 1
             sent = self._sent[number] = Sent(session)
-        self._send({"run": number, "session": session, "sql": list(sql), "warnings": warnings})
+        request = {"run": number, "session": session, "sql": list(sql), "warnings": warnings}
+        self._send({**request, "half": half})
         return sent
 
     def wait(self, sent: Sent, limit_s: float) -> bool:
@@ -103,6 +108,11 @@ class Sessions:
         with self._changed:
             known = [each for each in self._sent.values() if each.connection is not None]
         return {each.connection: each.session for each in known if each.connection is not None}
+
+    def cut(self, session: str) -> None:
+        """Ends a session's connection as a killed client does; what it waits for is forgotten."""
+        self.pending.pop(session, None)
+        self._send({"cut": session})
 
     def close_session(self, session: str) -> None:
         """Ends a session, whatever it waits for."""

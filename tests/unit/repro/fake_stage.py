@@ -31,6 +31,8 @@ class FakeSessions:
         self.sent: list[tuple[str, tuple[str, ...]]] = []
         self.places: dict[str, str] = {}
         self.closed: list[str] = []
+        self.half: list[str] = []
+        self.was_cut: list[str] = []
 
     def is_open(self, session: str) -> bool:
         return session in self.places
@@ -41,8 +43,11 @@ class FakeSessions:
     def open(self, session: str, host: str, *_: object) -> None:
         self.places[session] = host
 
-    def send(self, session: str, sql: Sequence[str], warnings: bool = False) -> Sent:
+    def send(
+        self, session: str, sql: Sequence[str], warnings: bool = False, half: bool = False
+    ) -> Sent:
         self.sent.append((session, tuple(sql)))
+        self.half += [sql[-1]] if half else []
         came = next(self._script[sql[-1]]) if sql[-1] in self._script else {}
         if came is None:
             return Sent(session, began_us=0, connection=7)
@@ -51,6 +56,10 @@ class FakeSessions:
 
     def wait(self, sent: Sent, _limit_s: float) -> bool:
         return sent.ended_us is not None
+
+    def cut(self, session: str) -> None:
+        self.pending.pop(session, None)
+        self.was_cut.append(session)
 
     def close_session(self, session: str) -> None:
         self.places.pop(session, None)

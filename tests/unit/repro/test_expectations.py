@@ -116,6 +116,14 @@ def test_a_line_of_a_log() -> None:
     assert looked(stage, {"log @replica1": "x", "absent": True}).met is True
 
 
+def test_a_line_of_a_log_about_the_connection_of_a_session() -> None:
+    stage = FakeStage()
+    stage.stack.logs = {"mysql1": "Aborted connection 7 to db: 'repro'\n"}
+    assert looked(stage, {"log": "connection {s2} to"}).met is True
+    assert looked(stage, {"log": "connection {s1} to"}).met is False
+    assert looked(stage, {"log": "connection [0-9]{1} to"}).met is True
+
+
 CRASH = """\
 2026-11-29T00:00:00Z UTC - mysqld got signal 11 ;
  #0 0x1 row_search_mvcc at row0sel.cc:4

@@ -3,6 +3,7 @@
 import io
 import json
 import queue
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -57,6 +58,7 @@ class FakeConnection:
         self.answers = answers
         self.executed: list[str] = []
         self.cut = False
+        self._sock, self.server = socket.socketpair()
 
     def cursor(self) -> FakeCursor:
         return FakeCursor(self)
@@ -88,6 +90,10 @@ class Rig:
     def run(self, *sql: str, warnings: bool = False) -> dict[str, Any]:
         """The last answer to some statements."""
         self.session.add({"run": 1, "sql": list(sql), "warnings": warnings})
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        """What comes of the statements that were added last."""
         while "done" not in (answer := self._said.get(timeout=10)):
             assert answer["connection"] == 42
         return answer
@@ -160,6 +166,39 @@ def test_a_closed_session_cuts_its_connection(monkeypatch: pytest.MonkeyPatch) -
     rig.run("select 1")
     rig.session.close()
     assert rig.connections[0].cut
+
+
+def test_a_cut_session_says_nothing_and_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(monkeypatch, {})
+    rig.run("select 1")
+    rig.session.cut()
+    assert rig.connections[0].server.recv(10) == b""
+    rig.run("select 2")
+    assert rig.connections[0].cut and rig.connections[1].executed == ["select 2"]
+
+
+def half_of(rig: Rig, sql: str) -> bytes:
+    """What the server receives of half a statement."""
+    rig.run("select 1")
+    rig.session.add({"run": 2, "sql": [sql], "warnings": False, "half": True})
+    return rig.connections[0].server.recv(100)
+
+
+def test_half_of_a_statement_has_the_header_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(monkeypatch, {})
+    assert half_of(rig, "select 2") == b"\x09\0\0\0\x03s"
+    rig.session.cut()
+    assert rig.answer()["error"]["code"] == 2013
+
+
+def test_a_server_that_gives_up_on_half_a_statement_may_say_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig(monkeypatch, {})
+    half_of(rig, "select 2")
+    rig.connections[0].server.sendall(b"\x0d\0\0\1\xff\x87\x04#08S01late")
+    rig.connections[0].server.close()
+    assert rig.answer()["error"] == {"code": 1159, "text": "#08S01late"}
 
 
 def test_requests_are_lines_of_json(

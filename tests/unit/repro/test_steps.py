@@ -2,8 +2,10 @@
 
 import pytest
 
+from sandbox.core.errors import SandboxError
 from sandbox.record.repro import Warned
 from sandbox.repro.step import StepError
+from sandbox.repro.steps import act
 from sandbox.stack.protocol import ExecResult
 from unit.repro.fake_stage import Answer, FakeStage, done
 
@@ -130,3 +132,62 @@ def test_a_shell_line_has_an_exit_code() -> None:
     assert done(stage, {"shell @mysql1": "ls x"}).problem == "exit code 2: ls: no such file"
     assert done(stage, {"shell": "ls x", "exit": 2}).problem is None
     assert [node for node, _ in stage.stack.ran] == ["client1", "mysql1", "client1"]
+
+
+def test_half_of_a_statement_waits_until_its_session_is_cut() -> None:
+    stage = FakeStage({"select 1": None})
+    record = done(stage, {"s1": "select 1", "half_sent": True, "blocks": True})
+    assert stage.sessions.half == ["select 1"] and record.text == "s1: select 1 (half of it)"
+    assert done(stage, {"cut": "s1"}).node == "mysql1"
+    assert stage.sessions.was_cut == ["s1"] and not stage.sessions.pending
+
+
+def test_only_a_session_that_is_there_can_be_cut() -> None:
+    with pytest.raises(StepError, match="there is no session s1 before this step"):
+        done(FakeStage(), {"cut": "s1"})
+
+
+def counted(*values: int | None) -> FakeStage:
+    """A stage whose counter n has these values in turn."""
+    answers = [{"rows": [[["n", str(value)]] if value is not None else []]} for value in values]
+    return FakeStage({"SHOW GLOBAL STATUS LIKE 'n'": answers})
+
+
+def test_a_counter_rises_since_it_was_read_last() -> None:
+    stage = counted(7, 7, 8, 8)
+    assert done(stage, {"counter @mysql1": "n"}).rows == [[["n", "7"]], [["0"]]]
+    risen = done(stage, {"counter": "n", "rises": 1})
+    assert (risen.problem, risen.rows[-1]) == (None, [["1"]])
+    assert done(stage, {"counter": "n", "rises": 0}).problem is None
+
+
+def test_a_counter_that_rises_by_something_else_is_a_problem() -> None:
+    stage = counted(7, 9)
+    done(stage, {"counter": "n"})
+    record = done(stage, {"counter": "n", "rises": 1, "within": 0})
+    assert (record.problem, record.rows[-1]) == ("it has risen by 2", [["2"]])
+
+
+def test_a_rise_is_of_one_server_and_needs_a_first_reading() -> None:
+    stage = counted(7, 8)
+    done(stage, {"counter @mysql1": "n"})
+    with pytest.raises(StepError, match="no step before this one has read n of replica1"):
+        done(stage, {"counter @replica1": "n", "rises": 1})
+
+
+def test_a_counter_that_there_is_none_of_is_told() -> None:
+    with pytest.raises(StepError, match="n is no number of mysql1: not there"):
+        done(counted(None), {"counter": "n"})
+
+
+def test_an_action_with_a_name_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def perform(self, _operation: object) -> str:
+            raise SandboxError("mysql1 is not back", "within 600 s", "try: make ps")
+
+    monkeypatch.setattr(act, "action_named", lambda *_: Failing())
+    with pytest.raises(StepError, match="mysql1 is not back: within 600 s"):
+        done(FakeStage(), {"act": "join mysql1"})
+    record = done(FakeStage(), {"act": "join mysql1", "name": "join"})
+    assert (record.problem, record.error_code) == ("mysql1 is not back: within 600 s", 0)
+    assert record.error == record.problem

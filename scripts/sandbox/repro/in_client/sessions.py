@@ -8,7 +8,10 @@ the program began. Requests:
 - ``{"run": id, "session": name, "sql": [text, …], "warnings": bool}`` runs statements one after the
   other, the last one's outcome being the answer; they wait until the session has done what it was
   given before. Only where warnings are wanted it asks for them: the question changes what a session
-  knows of its last statement.
+  knows of its last statement. With ``"half": true`` only the first half of the last statement's
+  packet is sent; then the session waits for what the server makes of it.
+- ``{"cut": name}`` ends a session's connection without a word to the server, as a client that is
+  killed does; the session connects again when it is next used.
 - ``{"close": name}`` ends a session, whatever it waits for; its account's connection is cut.
 
 Answers: ``{"begun": id, "us", "connection"}`` when the statement is sent, ``{"done": id, "us", …}``
@@ -17,10 +20,12 @@ with ``rows`` (a list of result sets), ``affected``, ``warnings`` and ``error``.
 
 import json
 import queue
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pymysql
@@ -30,6 +35,10 @@ BEGAN_NS = time.monotonic_ns()
 CONNECT_S = 10
 LOST = (2006, 2013, 2014, 0)
 """Error codes after which a connection is no longer used: it went away, or its state is unknown."""
+QUERY = b"\x03"
+"""The command that a packet with a statement begins with (COM_QUERY)."""
+ERROR = 0xFF
+"""The first byte of an answer that is an error."""
 MOST_ROWS = 10_000
 """Of a result set; further ones are read and left out, which the answer says."""
 
@@ -83,12 +92,28 @@ class HeldSession:
         if connection is not None:
             connection._force_close()
 
+    def cut(self) -> None:
+        """Ends its connection without a word to the server, whatever it waits for."""
+        connection = self._connection
+        if connection is not None:
+            with suppress(OSError):  # the server may have ended it
+                connection._sock.shutdown(socket.SHUT_RDWR)
+        self._queue.put({"cut": True})
+
     def _work(self) -> None:
         while (work := self._queue.get()) is not None:
+            if "cut" in work:
+                self._forget_connection()
+                continue
             try:
                 self._run(work)
             except Exception as error:  # noqa: BLE001  (a session never ends without an answer)
                 self._say(done=work["run"], us=now_us(), error=_error(error), **_nothing())
+
+    def _forget_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection._force_close()
 
     def _run(self, work: dict[str, Any]) -> None:
         try:
@@ -100,7 +125,10 @@ class HeldSession:
         connection = self._connection
         for sql in work["sql"]:
             self._say(begun=work["run"], us=now_us(), connection=connection.thread_id())
-            found = self._one(connection, sql, work["warnings"])
+            if work.get("half"):
+                found = {**_nothing(), "error": _half(connection._sock, sql)}
+            else:
+                found = self._one(connection, sql, work["warnings"])
             if found["error"]:
                 break
         if found["error"] and found["error"]["code"] in LOST:
@@ -145,6 +173,21 @@ class HeldSession:
         )
 
 
+def _half(server: socket.socket, sql: str) -> dict[str, Any]:
+    """Sends the first half of a statement's packet, and waits for the end of its connection."""
+    command = QUERY + sql.encode()
+    packet = len(command).to_bytes(3, "little") + b"\0" + command
+    received = b""
+    with suppress(OSError):
+        server.sendall(packet[: len(packet) // 2])
+        while part := server.recv(4096):
+            received += part
+    if len(received) > 6 and received[4] == ERROR:
+        text = received[7:].decode("utf-8", "replace")
+        return {"code": int.from_bytes(received[5:7], "little"), "text": text}
+    return {"code": 2013, "text": "Lost connection to server after half of a statement"}
+
+
 def _nothing() -> dict[str, Any]:
     return {"rows": [], "columns": [], "left_out": 0, "affected": None, "warnings": []}
 
@@ -169,6 +212,8 @@ def main() -> None:
             if session is not None:
                 session.close()
             say(closed=request["close"], us=now_us())
+        elif "cut" in request:
+            sessions[request["cut"]].cut()
         elif "clock" in request:
             say(clock=request["clock"], us=now_us())
         else:

@@ -5,14 +5,17 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from sandbox.core.errors import SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.failure.action import ActionRefusedError, Operation, action_named
 from sandbox.record.repro import StepRecord
 from sandbox.repro.step import AskedStep, Stage, StepError, record_of
 
 
 class ActStep(AskedStep):
-    """An action on a target (the writer), until it is done or refused."""
+    """An action on a target (the writer), until it is done or refused.
+
+    One with a name may fail; that it did is its error, without a code.
+    """
 
     value_is: ClassVar[str] = "an action and its target: join one-reader"
     shape: ClassVar["re.Pattern[str]"] = re.compile(
@@ -38,6 +41,11 @@ class ActStep(AskedStep):
         except ActionRefusedError as refused:
             problem = f"{refused.what}: {refused.known}"
         except SandboxError as error:
-            raise StepError(f"{error.what}: {error.known}") from error
+            if self.name is None or error.exit_code is ExitCode.INTERRUPTED:
+                raise StepError(f"{error.what}: {error.known}") from error
+            problem = f"{error.what}: {error.known}"
         record = record_of(stage, number, self.text, name=self.name, node=", ".join(nodes))
-        return record.model_copy(update={"began_ms": began_ms, "problem": problem})
+        changes: dict[str, object] = {"began_ms": began_ms, "problem": problem}
+        if problem is not None:
+            changes |= {"error_code": 0, "error": problem}
+        return record.model_copy(update=changes)

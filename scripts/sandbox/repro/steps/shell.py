@@ -21,7 +21,7 @@ class ShellStep(ReproStep):
 
     @property
     def text(self) -> str:
-        return f"{self.head}: {self.line}"
+        return f"{self.head}: {' '.join(self.line.split())}"
 
     def carry_out(self, stage: Stage, number: int) -> StepRecord:
         began_ms = stage.now_ms()

@@ -28,9 +28,13 @@ class StatementStep(ReproStep, Wanted):
     """It still waits after this time; ``true``: 500ms. A step ``ends`` waits for its end."""
     prepared: bool = False
     """Whether it is prepared by the server and then executed."""
+    half_sent: bool = False
+    """Whether only the first half of its packet is sent; it ends when the server gives up."""
 
     @model_validator(mode="after")
     def _ends_or_blocks(self) -> "StatementStep":
+        if self.half_sent and (self.prepared or self.session == ALL):
+            raise ValueError(f"half_sent is for a statement of one session, not {ALL} or prepared")
         if self.blocks is not None and (self.within is not None or not self.says_nothing):
             raise ValueError("a statement that blocks has its result in a step 'ends'")
         return self
@@ -38,7 +42,8 @@ class StatementStep(ReproStep, Wanted):
     @property
     def text(self) -> str:
         at = f" @{self.place}" if self.place else ""
-        return f"{self.session}{at}: {' '.join(self.sql.split())}"
+        half = " (half of it)" if self.half_sent else ""
+        return f"{self.session}{at}: {' '.join(self.sql.split())}{half}"
 
     def carry_out(self, stage: Stage, number: int) -> StepRecord:
         if self.session == ALL:
@@ -69,7 +74,7 @@ class StatementStep(ReproStep, Wanted):
         if self.prepared:
             quoted = self.sql.replace("\\", "\\\\").replace("'", "\\'")
             sql = [f"PREPARE repro FROM '{quoted}'", "EXECUTE repro"]
-        return stage.sessions.send(session, sql, self.warning is not None)
+        return stage.sessions.send(session, sql, self.warning is not None, self.half_sent)
 
     def _judged(self, stage: Stage, number: int, sent: Sent) -> StepRecord:
         limit_s = self.within or _WITHIN_S
