@@ -149,15 +149,23 @@ class Sessions:
         return (us + self._offset_us) * 1000
 
     def _read_clock(self) -> None:
-        """The middle of a question and its answer: the client may be in a machine of its own."""
+        """The middle of a question and its answer: the client may be in a machine of its own. The
+        first question waits until the program has started, which says nothing of its middle.
+        """
+        self._ask_clock()
+        asked_ns = self._ask_clock()
+        middle_us = (asked_ns + time.monotonic_ns()) / 2000
+        self._offset_us = middle_us - self._clocks[asked_ns]
+
+    def _ask_clock(self) -> int:
+        """When the program was asked for its clock, which has answered."""
         asked_ns = time.monotonic_ns()
         self._send({"clock": asked_ns})
         with self._changed:
             self._changed.wait_for(lambda: asked_ns in self._clocks or self._ended, _ANSWER_S)
         if asked_ns not in self._clocks:
             raise self._broken()
-        middle_us = (asked_ns + time.monotonic_ns()) / 2000
-        self._offset_us = middle_us - self._clocks[asked_ns]
+        return asked_ns
 
     def _send(self, request: dict[str, Any]) -> None:
         self.start()
