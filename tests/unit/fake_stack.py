@@ -23,6 +23,7 @@ from sandbox.stack.protocol import (
     ServerRole,
     SettingProof,
     StackNode,
+    Standing,
     Stream,
 )
 from sandbox.stack.server_status import ServerStatus
@@ -193,6 +194,9 @@ class FakeStack:
             each.name: ReadyAnswer(each.name not in late, late.get(each.name, "ready"))
             for each in self.members
         }
+
+    def standing(self) -> Standing:
+        return Standing(self.readiness(), self.roles())
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         return self.states

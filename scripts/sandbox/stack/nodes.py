@@ -5,8 +5,10 @@ them.
 import re
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cached_property
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.core.errors import MachineError, SandboxError, did_you_mean
@@ -27,6 +29,7 @@ from sandbox.stack.protocol import (
     ServerRole,
     SettingProof,
     StackNode,
+    Standing,
 )
 
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
@@ -42,6 +45,7 @@ connections.
 _LAST_LOOK_S = 0.1
 """For the answers that have arrived while another node was waited for."""
 UPGRADED = "upgraded"
+_QUESTIONS = files(__package__).joinpath("questions.sh").read_text(encoding="utf-8")
 
 
 class StackNodes:
@@ -194,6 +198,51 @@ class StackNodes:
         ]
 
     def readiness(self) -> dict[str, ReadyAnswer]:
+        known, asked = self._about_readiness()
+        answers = self._answers(asked, self.patience_s)
+        return known | {node: _ready_answer(answer) for node, answer in answers.items()}
+
+    def standing(self) -> Standing:
+        known, asked = self._about_readiness()
+        servers = [node for node in self.members if node.is_server]
+        with ThreadPoolExecutor(max_workers=max(1, len(self.members))) as pool:
+            given = self._asked_again(pool, asked)
+            # A server that is ready may have said its role with that.
+            roles = {node.node: _role_in(given.get(node.node)) for node in servers}
+            silent = [node for node in servers if node.running and roles[node.node] is None]
+            said = self._asked_again(pool, [(node.node, node, "role") for node in silent])
+        roles |= {node: _role_in(answer) for node, answer in said.items()}
+        return Standing(
+            known | {node: _ready_answer(answer) for node, answer in given.items()}, roles
+        )
+
+    def _asked_again(
+        self, pool: ThreadPoolExecutor, questions: Sequence[tuple[str, Container, str]]
+    ) -> dict[str, ExecResult]:
+        """The answers, by key, of the commands that stay open in the containers."""
+        answers = pool.map(self._answer_of_open, questions)
+        return {key: answer for (key, _, _), answer in zip(questions, answers, strict=True)}
+
+    def _answer_of_open(self, question: tuple[str, Container, str]) -> ExecResult:
+        """The answer to one of these questions."""
+        _, container, text = question
+        argv = ("sh", "-c", _QUESTIONS)
+        limit_s = self.patience_s
+        try:
+            answer = self.ask_session(container.node, argv, text, limit_s)
+            if answer.code:  # it ended with its container, which may have been started again
+                answer = self.ask_session(container.node, argv, text, limit_s)
+        except TimeoutError:
+            return ExecResult(124, "", f"no answer within {limit_s:g} s")
+        if answer.code:
+            return answer
+        code, _, said = answer.stdout.partition(" ")
+        return ExecResult(int(code), said, "")
+
+    def _about_readiness(
+        self,
+    ) -> tuple[dict[str, ReadyAnswer], list[tuple[str, Container, str]]]:
+        """What is known of nodes without asking; the questions to the others, with their keys."""
         client = next(
             (each for each in self.members if each.kind == "client" and each.running), None
         )
@@ -210,10 +259,7 @@ class StackNodes:
                 asked.append((each.node, *question))
             else:
                 known[each.node] = ReadyAnswer(True, "runs")
-        return known | {
-            node: _ready_answer(answer)
-            for node, answer in self._answers(asked, self.patience_s).items()
-        }
+        return known, asked
 
     def _answers(
         self, questions: Sequence[tuple[str, Container, str]], limit_s: float
@@ -309,6 +355,10 @@ def _ready_answer(answer: ExecResult) -> ReadyAnswer:
     said = answer.stdout.strip().rpartition("\n")[2]
     otherwise = "yes" if answer.code == 0 else answer.last_error or "no answer"
     return ReadyAnswer(answer.code == 0, said or otherwise)
+
+
+def _role_in(answer: ExecResult | None) -> ServerRole | None:
+    return server_role(answer.stdout.strip()) if answer and answer.code == 0 else None
 
 
 def server_role(answer: str | None) -> ServerRole | None:

@@ -128,6 +128,14 @@ class ReadyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Every node's answer to its readiness question, and every server's role."""
+
+    ready: Mapping[str, ReadyAnswer]
+    roles: Mapping[str, ServerRole | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """The engine's report on itself and on the machine where containers run (`docker info`)."""
 
@@ -299,6 +307,11 @@ class RunningStack(Protocol):
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         """Each node's answer to its readiness question, all asked at once."""
+
+    def standing(self) -> Standing:
+        """The same as `readiness` and `roles`, by commands that stay open in the nodes: for
+        whoever asks again and again.
+        """
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         """State of every database server, with the reason; asked now, its log included."""

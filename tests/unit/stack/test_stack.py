@@ -1,8 +1,10 @@
 """A running stack as the later layers ask it."""
 
 import json
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -262,6 +264,56 @@ def test_every_node_says_whether_it_is_ready(docker: FakeDocker) -> None:
         "checker1": ReadyAnswer(True, "yes"),
         "client1": ReadyAnswer(True, "ready yes"),
     }
+
+
+def test_who_asks_again_asks_commands_that_stay_open(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = running_stack(docker, "mysql+replica2")
+    replies = {
+        ("mysql1", "ready"): answer("0 writer"),
+        ("replica1", "ready"): answer("1 reader, 5 s behind"),
+        ("replica1", "role"): answer("0 reader, 5 s behind"),
+        ("replica2", "role"): answer("1 ERROR 2003"),
+    }
+    ended = [answer(code=137, stderr="it has ended")]
+    asked: list[tuple[str, str]] = []
+
+    def ask_session(node: str, _: object, line: str, __: float) -> ExecResult:
+        asked.append((node, line))
+        if node == "replica2" and line == "ready":
+            if ended:
+                return ended.pop()
+            raise TimeoutError
+        return replies.get((node, line), answer("0 "))
+
+    monkeypatch.setattr(stack, "ask_session", ask_session)
+    standing = stack.standing()
+    assert standing.roles == {"mysql1": "writer", "replica1": "reader", "replica2": None}
+    assert standing.ready == {
+        "mysql1": ReadyAnswer(True, "writer"),
+        "replica1": ReadyAnswer(False, "reader, 5 s behind"),
+        "replica2": ReadyAnswer(False, "no answer within 10 s"),
+        "client1": ReadyAnswer(True, "yes"),
+    }
+    assert asked.count(("replica2", "ready")) == 2, "its container may have been started again"
+    assert asked.count(("replica1", "ready")) == 1
+    assert ("mysql1", "role") not in asked, "it has said so already"
+
+
+def test_the_command_that_stays_open_answers_each_question_in_a_line(tmp_path: Path) -> None:
+    probe = tmp_path / "probe"
+    probe.write_text('echo first; cat; echo "$1 said" >&2; [ $1 = ready ]\n')
+    text = (
+        files("sandbox.stack")
+        .joinpath("questions.sh")
+        .read_text()
+        .replace("/sandbox/probe", str(probe))
+    )
+    done = subprocess.run(
+        ["sh", "-c", text], input="ready\nrole\n", capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n") == ["\x1e0 ready said", "\x1e1 role said", ""]
 
 
 def test_a_node_without_a_question_is_ready_while_it_runs(docker: FakeDocker) -> None:
