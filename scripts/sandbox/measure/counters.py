@@ -45,10 +45,14 @@ _UPTIME_ROUNDS_S = 2.0
 set.
 """
 
-_STATEMENTS: tuple[Statement, ...] = (
+STATE: tuple[Statement, ...] = (
     "SELECT @@version, @@version_comment, @@datadir",
     "SHOW GLOBAL VARIABLES",
     "SHOW GLOBAL STATUS",
+)
+"""What `state_in` reads."""
+_STATEMENTS: tuple[Statement, ...] = (
+    *STATE,
     # Last, because a failing statement ends the answer: only MySQL 8.0 and later have this table.
     (
         (
@@ -87,14 +91,15 @@ def take_snapshots(
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
     between_s = asked_s, time.monotonic()
     taken = {
-        name: _snapshot(answer, between_s) for name, answer in answers.items() if answer.rows(2)
+        name: state_in(answer, between_s) for name, answer in answers.items() if answer.rows(2)
     }
     return taken, {
         name: answer.error or "no answer" for name, answer in answers.items() if name not in taken
     }
 
 
-def _snapshot(answer: QueryResult, between_s: tuple[float, float]) -> ServerState:
+def state_in(answer: QueryResult, between_s: tuple[float, float]) -> ServerState:
+    """The state in the answer to `STATE`, and to nothing else but the errors by code."""
     version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
     numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
     status = {name: value for name, value in numbers if value is not None}

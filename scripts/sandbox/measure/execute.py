@@ -236,7 +236,7 @@ def collect(run: Run[Any]) -> None:
     _attempt(
         run,
         "logs_saved",
-        lambda: save_logs(run.stack, run.nodes, run.secrets, run.folder, run.files),
+        lambda: save_logs(run.stack, run.logged_nodes, run.secrets, run.folder, run.files),
     )
     _attempt(run, "environment_known", lambda: _know_environment(run))
     for word, name in list(run.files.items()):

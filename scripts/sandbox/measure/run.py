@@ -133,6 +133,15 @@ class Opening(Generic[AnyRequest]):
 
 
 @dataclass(frozen=True, slots=True)
+class StackFacts:
+    """A stack as it was found at one moment. ``down``: nodes that do not run, with their state."""
+
+    nodes: Sequence[StackNode]
+    roles: Mapping[str, ServerRole | None]
+    down: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class RunPlace:
     """Where a run leaves its record: ``runs/<cell>.<block>`` of a result."""
 
@@ -193,6 +202,11 @@ class Run(Opening[AnyRequest]):
         return [node for node in self.live_nodes if node.is_server]
 
     @property
+    def logged_nodes(self) -> Sequence[StackNode]:
+        """Nodes whose logs are kept beside the record."""
+        return self.nodes
+
+    @property
     def live_nodes(self) -> list[StackNode]:
         """Nodes of the whole stack that ran when the run opened."""
         return [node for node in self.nodes if node.name not in self.down_at_start]
@@ -216,18 +230,19 @@ def open_stack(
     stack: RunningStack,
     request: AnyRequest,
     on_event: Callable[[Event], None],
+    known: StackFacts | None = None,
 ) -> Opening[AnyRequest]:
     """Where the load goes and where it comes from; the request has its seed from here on.
 
-    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, or a workload or target that
-    needs another stack; exit 4 for a stack that cannot take a load.
+    ``known``: the stack as it was found a moment ago, where it need not be asked again. Raises
+    SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, or a workload or target that needs
+    another stack; exit 4 for a stack that cannot take a load.
     """
     seed = _seed(request.seed)
     request = replace(request, seed=seed)
     series = list[Second]()
-    nodes = stack.nodes()
-    roles = stack.roles()
-    down = stack.dead_nodes()
+    found = known or StackFacts(stack.nodes(), stack.roles(), stack.dead_nodes())
+    nodes, roles, down = found.nodes, found.roles, found.down
     entry = request.placed(stack.entry_point(request.via, roles))
     request.refuse_stack(nodes, entry, f"stack {stack.name} ({stack.profile})")
     client = next((node.name for node in nodes if node.kind == "client"), None)
