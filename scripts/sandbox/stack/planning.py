@@ -27,10 +27,13 @@ _PATIENCE_S = 30.0
 
 
 def planned(
-    request: PlanRequest, library: Library | None = None, docker: Docker | None = None
+    request: PlanRequest,
+    library: Library | None = None,
+    docker: Docker | None = None,
+    available: Availability | None = None,
 ) -> Plan:
     """The plan of a request on this machine, for every command: the engine is asked what images it
-    has.
+    has, unless that is known from just now (``available``).
 
     Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine, and
     for a variable that a server here does not know; else exit 4.
@@ -38,7 +41,7 @@ def planned(
     known = library or load_library()
     engine = docker or Docker()
     try:
-        available = available_here(engine, known)
+        available = available or available_here(engine, known)
     except SandboxError:
         # A typing error is reported first.
         make_plan(request, known, Availability(lock=load_lock()))
