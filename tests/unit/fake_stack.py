@@ -195,8 +195,8 @@ class FakeStack:
             for each in self.members
         }
 
-    def standing(self) -> Standing:
-        return Standing(self.readiness(), self.roles())
+    def standing(self, with_readiness: bool = True) -> Standing:
+        return Standing(self.readiness() if with_readiness else {}, self.roles())
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         return self.states

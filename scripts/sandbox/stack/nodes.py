@@ -202,8 +202,11 @@ class StackNodes:
         answers = self._answers(asked, self.patience_s)
         return known | {node: _ready_answer(answer) for node, answer in answers.items()}
 
-    def standing(self) -> Standing:
-        known, asked = self._about_readiness()
+    def standing(self, with_readiness: bool = True) -> Standing:
+        known: dict[str, ReadyAnswer] = {}
+        asked: list[tuple[str, Container, str]] = []
+        if with_readiness:
+            known, asked = self._about_readiness()
         servers = [node for node in self.members if node.is_server]
         with ThreadPoolExecutor(max_workers=max(1, len(self.members))) as pool:
             given = self._asked_again(pool, asked)
@@ -212,9 +215,8 @@ class StackNodes:
             silent = [node for node in servers if node.running and roles[node.node] is None]
             said = self._asked_again(pool, [(node.node, node, "role") for node in silent])
         roles |= {node: _role_in(answer) for node, answer in said.items()}
-        return Standing(
-            known | {node: _ready_answer(answer) for node, answer in given.items()}, roles
-        )
+        ready = {node: _ready_answer(answer) for node, answer in given.items()}
+        return Standing(known | ready, roles)
 
     def _asked_again(
         self, pool: ThreadPoolExecutor, questions: Sequence[tuple[str, Container, str]]

@@ -129,7 +129,7 @@ class ReadyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Every node's answer to its readiness question, and every server's role."""
+    """Every node's answer to its readiness question, if it was asked; every server's role."""
 
     ready: Mapping[str, ReadyAnswer]
     roles: Mapping[str, ServerRole | None]
@@ -308,7 +308,7 @@ class RunningStack(Protocol):
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         """Each node's answer to its readiness question, all asked at once."""
 
-    def standing(self) -> Standing:
+    def standing(self, with_readiness: bool = True) -> Standing:
         """The same as `readiness` and `roles`, by commands that stay open in the nodes: for
         whoever asks again and again.
         """
