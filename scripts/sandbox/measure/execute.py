@@ -43,6 +43,8 @@ from sandbox.record.store import ResultFolder, slug_of
 from sandbox.stack.protocol import RunningStack, StackNode
 
 BLOCK = 1
+SAVE = "save"
+"""The last step of every run, by its name in events."""
 EXIT_CODES: dict[Status, ExitCode] = {
     "ok": ExitCode.OK,
     "failed": ExitCode.FAILED,
@@ -189,7 +191,7 @@ def _explained(
 
 def _leave(run: Run[Any], result: ResultFolder, status: Status, reason: str | None) -> Record:
     try:
-        run.session.on_event(Progress("save", "record, logs, samples"))
+        run.session.on_event(Progress(SAVE, "record, logs, samples"))
         collect(run)
     except KeyboardInterrupt:
         status = "interrupted"

@@ -135,6 +135,39 @@ class RepeatsPart(Part):
     """Why there are fewer trials than asked for."""
 
 
+class StartPart(Part):
+    """How long a stack of a repro took until it was ready, s; 0 for what was there already."""
+
+    cell: str
+    profile: str
+    images_s: float = 0.0
+    """Until its images were pulled or built."""
+    base_s: float = 0.0
+    """The first start of each of its servers, which later stacks begin after."""
+    up_s: float
+
+
+class ReproPart(Part):
+    """Repros, or a search that carries one out again and again."""
+
+    key: str
+    """Identity of what was asked for: an unfinished result with the same one is resumed."""
+    search: Literal["bisect", "shrink"] | None = None
+    """Null: the repros themselves."""
+    starts: list[StartPart] = Field(default_factory=list)
+    repeat_s: float | None = None
+    """A repeat on a stack that is up, with its reset and its record: the median; null: none yet."""
+    predicted_s: float | None = None
+    """How long the search between its two ends would take, said before it began."""
+    taken_s: float | None = None
+    answer: str | None = None
+    """What a search has found, in a sentence; null for any other result, and while it goes on."""
+    notes: list[str] = Field(default_factory=list)
+    """What belongs to the answer: release notes of the two versions, variables that matter."""
+    home: str | None = None
+    """What was checked out in the source tree before a search over commits."""
+
+
 class RunEntry(Part):
     """One line of the manifest: a run that has left its record."""
 
@@ -163,6 +196,8 @@ class Manifest(Part):
     """The plan of a matrix; null for a bench and for a trial."""
     repeats: RepeatsPart | None = None
     """Of a trial that was repeated; null for any other result."""
+    repro: ReproPart | None = None
+    """Of repros; null for any other result, and for one of an earlier version of this tool."""
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from sandbox.core.paths import flush_folder, write_atomically
-from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart, RunEntry
+from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart, ReproPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.redaction import refuse_secrets
 
@@ -145,6 +145,16 @@ class ResultFolder:
     def note_repeats(self, repeats: RepeatsPart) -> None:
         """Stores how a series of trials stands."""
         self._note(repeats=repeats)
+
+    def note_repro(self, **changes: object) -> ReproPart:
+        """Stores changes of the part of repros; returns the part. Raises ValueError if there is
+        none.
+        """
+        if (part := self.manifest.repro) is None:
+            raise ValueError(f"{self.path.name} is not of repros")
+        part = part.model_copy(update=changes)
+        self._note(repro=part)
+        return part
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and adds it to the manifest; returns its path.
