@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.repro.ddmin import ddmin
+from sandbox.repro.ddmin import ddmin, one_by_one
 
 
 @given(st.integers(1, 40), st.data())
@@ -54,3 +54,31 @@ def test_an_oracle_that_shows_it_now_and_then_is_asked_often_enough(seed: int) -
         return {2, 9} <= set(kept) and any(draw.random() < 0.5 for _ in range(20))
 
     assert ddmin(list(range(16)), shows) == [2, 9]
+
+
+@given(st.integers(0, 12), st.data())
+def test_one_by_one_leaves_nothing_that_could_go_alone(count: int, data: st.DataObject) -> None:
+    parts = list(range(count))
+    needed = data.draw(st.sets(st.sampled_from(parts), max_size=4)) if parts else set()
+    tries = 0
+
+    def shows(kept: Sequence[int]) -> bool:
+        nonlocal tries
+        tries += 1
+        return needed <= set(kept)
+
+    assert set(one_by_one(parts, shows)) == needed
+    assert tries <= 2 * count, "nothing is tried again before something else was left out"
+
+
+def test_parts_that_are_all_needed_cost_few_tries() -> None:
+    """As of a repro that is small already: the usual end of a search."""
+    tries = 0
+
+    def shows(kept: Sequence[int]) -> bool:
+        nonlocal tries
+        tries += 1
+        return len(kept) == 8
+
+    assert ddmin(list(range(8)), shows) == list(range(8))
+    assert tries <= 20
