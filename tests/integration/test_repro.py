@@ -1,10 +1,12 @@
 """Repros on real servers: a verdict a version, races with their rate, what a killed one leaves."""
 
+import hashlib
 import json
 import os
 import re
 import signal
 import subprocess
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,105 @@ def test_one_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.Signals
         run([SANDBOX, "down", "--name", name])
     label = f"label=sandbox.stack={project_name(name)}"
     assert name and not run(["docker", "ps", "-aq", "--filter", label]).stdout
+
+
+def test_one_that_was_killed_is_resumed_and_leaves_nothing(tmp_path: Path) -> None:
+    """The repro has a name of its own: no other result is unfinished for it."""
+    path = tmp_path / f"deadlock-{os.getpid()}.yaml"
+    path.write_text(Path("profiles/repros/gap-lock-deadlock.yaml").read_text())
+    command: list[str | Path] = [SANDBOX, "repro", "--repro", str(path), "--repeat", "6"]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr
+    for line in process.stderr:
+        if "repeat 4" in line:
+            break
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=120)
+    (folder,) = Path("results").glob(f"2*-{path.stem}")
+    before = {each.parent.name: each.read_text() for each in folder.glob("runs/*/record.json")}
+    assert len(before) >= 3
+    done = run([*command, "--json"], timeout_s=300)
+    assert f"resumes  {folder.name}, " in done.stderr
+    after = {each.parent.name: each.read_text() for each in folder.glob("runs/*/record.json")}
+    assert len(after) == 6 and before.items() <= after.items(), "none is made again"
+    assert json.loads(done.stdout)["result"] == f"results/{folder.name}"
+    own = hashlib.sha256(folder.name.encode()).hexdigest()[:6]
+    labels = run(["docker", "ps", "-a", "--format", "{{.Labels}}"]).stdout
+    assert f"repro-{own}-" not in labels
+
+
+@pytest.mark.long
+def test_the_variable_that_makes_the_difference_is_found() -> None:
+    argv: list[str | Path] = [
+        SANDBOX,
+        "bisect",
+        "--repro",
+        "snapshot-isolation-1020",
+        "--profile",
+        "mariadb@11.8",
+    ]
+    good = "innodb_snapshot_isolation=OFF max_connections=60 sort_buffer_size=262144"
+    bad = (
+        "max_connections=70 sort_buffer_size=524288 innodb_snapshot_isolation=ON tmp_table_size=1M"
+    )
+    done = run([*argv, "--over", "settings", "--good", good, "--bad", bad, "--new", "--json"])
+    found = json.loads(done.stdout)
+    assert found["variables"] == {"innodb_snapshot_isolation": {"good": "OFF", "bad": "ON"}}
+    assert found["differing"] == 4
+
+
+def server_tree(version: str, tree: Path) -> None:
+    """The server of an image, unpacked as a person would unpack its packages."""
+    planned = run([SANDBOX, "plan", "--profile", f"mariadb@{version}", "--json"]).stdout
+    image = json.loads(planned)["nodes"][0]["image"]
+    container = run(["docker", "create", image]).stdout.strip()
+    archive = tree.with_suffix(".tar")
+    try:
+        run(["docker", "export", "--output", archive, container])
+    finally:
+        run(["docker", "rm", container])
+    wanted = ("usr/sbin/m", "usr/bin/m", "usr/bin/resolveip", "usr/share/m", "usr/lib/mysql")
+    with tarfile.open(archive) as file:
+        members = [each for each in file.getmembers() if each.name.startswith(wanted)]
+        file.extractall(tree, members, filter="tar")
+    archive.unlink()
+
+
+@pytest.mark.long
+def test_the_commit_with_which_a_bug_came_is_found(tmp_path: Path) -> None:
+    """Its sources are the name of a version, and its build takes that server."""
+    for version in ("10.11", "11.8"):
+        server_tree(version, tmp_path / version)
+    repo = tmp_path / "server"
+    repo.mkdir()
+    me = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org"]
+    run(["git", "-C", repo, "init", "--quiet", "--initial-branch=main"])
+    for number, version in enumerate(["10.11", "no", "10.11", "11.8", "11.8", "11.8"], 1):
+        (repo / "version").write_text(version)
+        (repo / "number").write_text(str(number))
+        run(["git", "-C", repo, "add", "version", "number"])
+        run(["git", "-C", repo, *me, "commit", "--quiet", "-m", f"MDEV-{number}"])
+        run(["git", "-C", repo, "tag", f"c{number}"])
+    argv: list[str | Path] = [
+        SANDBOX,
+        "bisect",
+        "--repro",
+        "snapshot-isolation-1020",
+        "--over",
+        "commits",
+        "--new",
+    ]
+    build = f'rm -rf out && cp -al "{tmp_path}/$(cat version)" out'
+    argv += ["--repo", repo, "--build", build, "--binary", "out", "--good", "c1", "--bad", "c6"]
+    done = run([*argv, "--json"], timeout_s=900)
+    found = json.loads(done.stdout)
+    assert found["subject"] == "MDEV-4"
+    assert run(["git", "-C", repo, "symbolic-ref", "--short", "HEAD"]).stdout.strip() == "main"
+    images = run(["docker", "image", "ls", "--format", "{{.Tag}}", "sandbox/mariadb"]).stdout
+    assert "-binary-" not in images
 
 
 @pytest.mark.long

@@ -1,8 +1,9 @@
 """PURE: the search for the two neighbouring versions between which a bug came or went."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from sandbox.judge.rates import rate_interval
 
@@ -32,6 +33,13 @@ def repeats_needed(shown: int, repeats: int, steps: int) -> int:
     return min(MOST_REPEATS, max(1, math.ceil(needed)))
 
 
+def expected_repeats(rate: float, most: int) -> float:
+    """How many repeats are made on average until one shows a bug of this rate, ``most`` at most."""
+    if rate <= 0:
+        return float(most)
+    return (1 - (1 - rate) ** most) / rate
+
+
 def differ(shown: int, repeats: int, other_shown: int, other_repeats: int) -> bool:
     """Whether two rates differ: Fisher's exact test, two-sided, below `WRONG`."""
     from scipy import stats  # here: it takes a second to import
@@ -53,6 +61,29 @@ def _log_likelihood(shown: int, repeats: int, rate: float) -> float:
     if any(count and probability <= 0 for count, probability in parts):
         return -math.inf
     return sum(count * math.log(probability) for count, probability in parts if count)
+
+
+def expected_cost(
+    between: Sequence[str], of_good: Callable[[str], float], of_bad: Callable[[str], float]
+) -> float:
+    """What a search over the versions between two ends costs on average, each place at which it
+    may end being as likely as any other.
+
+    ``of_good``, ``of_bad``: what it costs to try a version that turns out to be so.
+    """
+
+    @cache
+    def left(low: int, high: int) -> float:
+        count = high - low
+        if not count:
+            return 0.0
+        middle = low + count // 2
+        is_bad_before = (middle - low + 1) / (count + 1)
+        if_bad = of_bad(between[middle]) + left(low, middle)
+        if_good = of_good(between[middle]) + left(middle + 1, high)
+        return is_bad_before * if_bad + (1 - is_bad_before) * if_good
+
+    return left(0, len(between))
 
 
 @dataclass

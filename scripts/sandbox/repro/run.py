@@ -2,8 +2,8 @@
 
 import gzip
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.consistency.oracle import compare_stack
@@ -12,7 +12,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.judge.repros import verdict_of
 from sandbox.load.common.registry import resolve_workload
 from sandbox.load.common.workload import Parameters, Progress
-from sandbox.measure.counters import take_snapshots
+from sandbox.measure.counters import ServerState, take_snapshots
 from sandbox.measure.execute import Procedure
 from sandbox.measure.run import (
     NO_LOAD,
@@ -26,7 +26,7 @@ from sandbox.measure.run import (
     prove_assignments,
     prove_settings,
 )
-from sandbox.record.record import CheckRecord, Record
+from sandbox.record.record import CheckRecord, Environment, Record
 from sandbox.record.redaction import mask
 from sandbox.record.repro import ExpectationRecord, ReproRecord, Side, StepRecord
 from sandbox.repro.affected import expected_side
@@ -36,6 +36,7 @@ from sandbox.repro.sessions import Sessions
 from sandbox.repro.stage import SCHEMA, LiveStage
 from sandbox.repro.step import StepError
 from sandbox.stack.client_python import QueryResult, Target, ask, targets_of
+from sandbox.stack.protocol import StackNode
 
 PREPARE = "prepare"
 STEPS = "steps"
@@ -43,15 +44,33 @@ _CHUNK = 1000
 """Generated rows in one statement."""
 _DATA_S = 600.0
 _EVERYWHERE_S = 60.0
+_FIRST_LOOK_S = 0.005
 _LOOK_S = 0.05
+"""The last of the times between two looks, which become longer from the first one on."""
+
+
+@dataclass
+class Shared:
+    """What the repeats on one stack share, so that it is asked for once and not by each."""
+
+    sessions: Sessions
+    states: Mapping[str, ServerState]
+    """Its servers as they were seen last, which is just before the next repeat."""
+    environment: Environment = field(default_factory=Environment)
+    proofs: list[CheckRecord] | None = None
+    """That its settings and variables are in effect; None: not proved yet."""
+    logged: set[tuple[str, str]] = field(default_factory=set)
+    """Cells and verdicts whose repeats have kept the logs: those of the next ones say no more."""
 
 
 @dataclass(frozen=True)
 class ReproRequest(RunRequest):
-    """The request to carry out a repro once. ``sessions``: shared by the repeats of a stack."""
+    """The request to carry out a repro once. ``shared``: of the stack, None where it has none."""
 
     repro: Repro | None = None
-    sessions: Sessions | None = None
+    shared: Shared | None = None
+    patience_s: float | None = None
+    """The most that any statement may take, whatever its own `within`; None: what that says."""
 
     @property
     def name(self) -> str:
@@ -91,6 +110,14 @@ class ReproRun(Run[ReproRequest]):
         assert self.stage is not None  # noqa: S101  (made when it opens)
         return self.stage
 
+    @property
+    def logged_nodes(self) -> Sequence[StackNode]:
+        """None where an earlier repeat of the cell on this stack came to the same."""
+        shared = self.request.shared
+        if shared is None or self.judged is None or self.judged.verdict == "unknown":
+            return self.nodes
+        return () if (self.cell, self.judged.verdict) in shared.logged else self.nodes
+
     def completed(self, record: Record) -> Record:
         return record.model_copy(update={"repro": self.judged})
 
@@ -98,21 +125,27 @@ class ReproRun(Run[ReproRequest]):
 def open_repro(opening: Opening[ReproRequest], place: RunPlace) -> ReproRun:
     """The run before its first step."""
     run = open_run(ReproRun, opening, place)
-    shared = opening.request.sessions
-    sessions = shared or Sessions(opening.stack, opening.session.client)
+    shared = opening.request.shared
     if shared is None:
+        sessions = Sessions(opening.stack, opening.session.client)
         run.closing.callback(sessions.close)
+    else:
+        sessions = shared.sessions
+        run.environment = shared.environment
     run.stage = LiveStage(opening.stack, opening.session, sessions, run.keep)
+    run.stage.patience_s = opening.request.patience_s
     run.closing.callback(run.stage.close)
     return run
 
 
 def prepare(run: ReproRun) -> None:
     """What the servers are, then an empty schema with the repro's data, on every server."""
-    run.before, _ = take_snapshots(run.stack, run.session.client, run.live_servers)
-    if run.block == 1:
-        prove_settings(run)
-        prove_assignments(run)
+    shared = run.request.shared
+    if shared is None:
+        run.before, _ = take_snapshots(run.stack, run.session.client, run.live_servers)
+    else:
+        run.before = dict(shared.states)
+    _prove(run)
     run.on.sessions.start()
     through_proxy = any(node.kind == "proxy" and node.port for node in run.nodes)
     grants = [f"GRANT ALL ON {SCHEMA}.* TO sbtest@'%'"] if through_proxy else []
@@ -120,6 +153,19 @@ def prepare(run: ReproRun) -> None:
     _on_writer(run, fresh, None)
     _make_data(run, run.request.asked.load)
     _wait_everywhere(run)
+
+
+def _prove(run: ReproRun) -> None:
+    """Once a stack: the variables of every later repeat are compared with those of a new one."""
+    shared = run.request.shared
+    if shared is not None and shared.proofs is not None:
+        if run.block == 1:
+            run.checks += shared.proofs
+        return
+    prove_settings(run)
+    prove_assignments(run)
+    if shared is not None:
+        shared.proofs = list(run.checks)
 
 
 def _on_writer(run: ReproRun, statements: Sequence[str], schema: str | None = SCHEMA) -> None:
@@ -173,16 +219,18 @@ def _wait_everywhere(run: ReproRun) -> None:
     _on_writer(run, [mark], None)
     question = f"SHOW TABLES FROM {SCHEMA} LIKE 'sandbox_is_here'"
     end_s = time.monotonic() + _EVERYWHERE_S
+    pause_s = _FIRST_LOOK_S
     while without := _without(run, servers, question):
         if time.monotonic() > end_s:
             text = "; ".join(f"{name}: {why}" for name, why in without.items())
             raise RunEndedError("infra_error", f"the data is not on every server: {text}")
-        time.sleep(_LOOK_S)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LOOK_S)
     _on_writer(run, [f"DROP TABLE {SCHEMA}.sandbox_is_here"], None)
 
 
-def _without(run: ReproRun, servers: Sequence[object], question: str) -> dict[str, str]:
-    targets = targets_of([server for server in run.session.servers if server in servers])
+def _without(run: ReproRun, servers: Sequence[StackNode], question: str) -> dict[str, str]:
+    targets = targets_of(servers)
     answers: dict[str, QueryResult] = ask(run.stack, run.session.client, targets, [question])
     return {
         name: answer.error or "not there yet"

@@ -1,46 +1,33 @@
-"""Carries out repros: a stack for each version, the next one started meanwhile, reset between
-repeats.
-"""
+"""Carries out repros: the repeats of each version that have no record yet, one after the other."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError, counted
 from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.cell import Cell, slug
-from sandbox.measure.execute import execute, now, record_without_stack, tool_commit
+from sandbox.measure.execute import execute, now, record_without_stack
 from sandbox.measure.run import RunPlace, open_stack
 from sandbox.measure.trial.repeats import seed_of
 from sandbox.profile.compose import plan_hash
-from sandbox.profile.data_directory import base_requests
 from sandbox.profile.plan import Plan, PlanRequest
-from sandbox.profile.reader import load_library
-from sandbox.record.manifest import Manifest
+from sandbox.record.manifest import StartPart
 from sandbox.record.record import Record
-from sandbox.record.store import ResultFolder
 from sandbox.repro.definition import Repro
-from sandbox.repro.reset import Appearance, is_reset, look_at
+from sandbox.repro.result import Asked, opened_result, own_of, recorded
 from sandbox.repro.run import REPRO, ReproRequest, ReproRun, request_of
-from sandbox.repro.sessions import Sessions
+from sandbox.repro.stacks import Lease, ReproStacks, Shows, WantedStack
 from sandbox.repro.versions import VersionOfRepro
 from sandbox.stack.engine import Docker
-from sandbox.stack.lifecycle import down
-from sandbox.stack.locks import locked_stack
-from sandbox.stack.naming import identity
-from sandbox.stack.planning import planned, planned_base_directories
-from sandbox.stack.protocol import Note, OnEvent, RunningStack
-from sandbox.stack.snapshots.restore import usable, usable_base_directories
-from sandbox.stack.snapshots.take import ensure_base_directory
-from sandbox.stack.supply import ensure_images, needs_supply
-from sandbox.stack.up import UpOptions, up
 
-Shows = Callable[[], AbstractContextManager[OnEvent]]
-"""Shows a stack that starts."""
+RESUMES = "resumes"
+"""The step of the event that says so."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +43,12 @@ class ReproCell:
     def name(self) -> str:
         """``sequence-twice.10-5``, valid as a folder's name."""
         return f"{slug(self.repro.name)}.{slug(self.variant.version)}"
+
+    @cached_property
+    def wanted(self) -> WantedStack:
+        """The stack that it needs; of a cell that can run."""
+        assert self.plan is not None  # noqa: S101  (one without a plan is not carried out)
+        return WantedStack(self.plan, plan_hash(self.plan), self.name)
 
     @property
     def request(self) -> PlanRequest:
@@ -73,31 +66,11 @@ class ReproCell:
 
 
 @dataclass
-class _Lease:
-    """A stack that is up for the cells of one plan."""
-
-    name: str
-    plan: Plan
-    stack: RunningStack
-    first: "Appearance"
-    """What it was when it was new."""
-    sessions: Sessions
-    used: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _StartingStack:
-    """A stack that starts, maybe while another one is in use."""
-
-    name: str
-    lease: "Future[_Lease]"
-
-
-@dataclass
 class ReproRunner:
     """Repros under way, in one result. ``repeat`` None: as each file says.
 
-    As a context it removes every stack that it has started, and finishes the result.
+    As a context it removes every stack that it has started. A result that Ctrl-C or the environment
+    has ended is left unfinished: the same command resumes it, and makes no repeat twice.
     """
 
     profile: str
@@ -113,162 +86,164 @@ class ReproRunner:
     seed: int | None = None
     ends_when_shown: bool = False
     """Whether the first repeat that shows the bug is the last one of its version."""
-    _removals: list[Future[None]] = field(default_factory=list)
-    _names: list[str] = field(default_factory=list)
-    _kept: _Lease | None = None
+    key: str = ""
+    """Identity of what is asked for, by which an unfinished result is found."""
+    search: Literal["bisect", "shrink"] | None = None
+    afresh: bool = False
+    """Whether an unfinished result is left alone."""
+    keeps_bases: bool = True
+    patience_s: float | None = None
+    """The most that any statement may take, whatever its own `within`; None: what that says."""
+    enough: int | None = None
+    """So many repeats that end at the same step without a verdict are enough; None: each is
+    made.
+    """
+    repeats_s: list[float] = field(default_factory=list)
+    """What each repeat took that was made now, with its reset and its record."""
     _open: ExitStack = field(default_factory=ExitStack)
+    _known: dict[str, Record] = field(default_factory=dict)
+    """Every repeat that is over, by the name of its run."""
 
     def __enter__(self) -> "ReproRunner":
-        """Makes the result's folder."""
-        manifest = Manifest(
-            kind="repro",
-            slug=slug(self.slug).lower(),
-            profile=self.profile,
-            command=list(self.command),
-            started_utc=now(),
-            tool_commit=tool_commit(),
-        )
-        self.result = ResultFolder.create(self.results, manifest)
-        self._open.callback(lambda: self.result.finish(now()))
-        self._open.callback(self._remove_all)
-        self._beside = self._open.enter_context(ThreadPoolExecutor(max_workers=2))
+        """Makes the result's folder, or finds the unfinished one."""
+        asked = Asked(self.key, self.profile, self.slug, self.command, self.search, self.afresh)
+        opened = opened_result(asked, self.results)
+        self.result, is_resumed = self._open.enter_context(opened)
+        if is_resumed:
+            self._known = recorded(self.result)
+            done = f"{counted(self.done, 'repeat')} done"
+            text = f"{self.result.path.name}, {done} (NEW=1 starts from scratch)"
+            self.on_event(Progress(RESUMES, text))
+        self.stacks = self._new_stacks()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._kept is not None:
-            self._kept.sessions.close()
-        self._beside.shutdown(wait=True, cancel_futures=True)
-        self._open.close()
+    def _new_stacks(self) -> ReproStacks:
+        return ReproStacks(own_of(self.result), self.shows, self.docker, self.keeps_bases)
 
-    def carry_out(self, cells: Sequence[ReproCell]) -> None:
-        """A record for each repeat of each cell; one that says why where a stack does not start.
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            self.stacks.close()
+            self.result.note_repro(repeat_s=self.repeat_s)
+            if _is_final(error):
+                self.result.finish(now())
+        finally:
+            self._open.close()
+
+    @property
+    def starts(self) -> list[StartPart]:
+        """How long every stack took to start, also before the result was resumed."""
+        part = self.result.manifest.repro
+        return list(part.starts) if part else []
+
+    @property
+    def done(self) -> int:
+        """How many repeats of the result are over."""
+        return len(self._known)
+
+    def carry_out(self, cells: Sequence[ReproCell]) -> list[Record]:
+        """A record for each repeat of each cell, in order; one that says why where a stack does not
+        start.
 
         Cells of the same plan share a stack, and the next plan's stack starts meanwhile. The last
-        one stays up for further cells of its plan.
+        one stays up for further cells of its plan. A cell whose repeats are all recorded needs no
+        stack.
         """
-        groups = _by_plan(cells)
-        started: _StartingStack | None = None
-        for number, group in enumerate(groups):
-            lease = self._kept_for(group[0]) or self._new_lease(started, group[0])
-            started = None
-            if number + 1 < len(groups):
-                started = self._begin(groups[number + 1][0], _shows_nothing)
-            self._kept = self._run_all(lease, group)
+        made = {cell.name: self._recorded(cell) for cell in cells if not self.is_open(cell)}
+        waiting = [cell for cell in cells if cell.name not in made and cell.plan is not None]
+        ordered = [cell for group in _by_plan(waiting) for cell in group]
+        for number, cell in enumerate(ordered, 1):
+            made[cell.name] = self._repeats(cell, _next_stack(ordered[number:], cell))
+        return [record for cell in cells for record in made.get(cell.name, [])]
 
-    def _kept_for(self, cell: ReproCell) -> "_Lease | None":
-        kept = self._kept
-        if kept is not None and cell.plan and plan_hash(kept.plan) == plan_hash(cell.plan):
-            return kept
-        return None
+    def is_open(self, cell: ReproCell) -> bool:
+        """Whether a repeat of a cell is still to be made."""
+        return not self._is_over(self._recorded(cell), cell)
 
-    def _new_lease(
-        self, started: _StartingStack | None, cell: ReproCell
-    ) -> "_Lease | SandboxError":
-        """The stack that starts already, or one that starts now; the one before it is removed."""
-        self._give_up_kept()
-        return self._lease(started or self._begin(cell, self.shows), cell)
+    def _recorded(self, cell: ReproCell) -> list[Record]:
+        """The repeats of a cell that are over, up to the first one that is not."""
+        records: list[Record] = []
+        for block in self._blocks(cell):
+            record = self._known.get(f"{cell.name}.{block}")
+            if record is None or self._is_over(records, cell):
+                break
+            records.append(record)
+        return records
 
-    def _give_up_kept(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.sessions.close()
-            self._removals.append(self._beside.submit(self._remove, kept.name))
+    def _is_over(self, records: Sequence[Record], cell: ReproCell) -> bool:
+        """Whether a cell needs no repeat after these."""
+        if not records:
+            return False
+        is_shown = self.ends_when_shown and _shows_it(records[-1])
+        is_hopeless = self.enough is not None and _end_alike(records, self.enough)
+        return is_shown or is_hopeless or len(records) == len(self._blocks(cell))
 
-    def _new_name(self) -> str:
-        # Of its result alone: another command may have begun in the same second.
-        own = hashlib.sha256(self.result.path.name.encode()).hexdigest()[:6]
-        self._names.append(f"repro-{own}-{len(self._names)}")
-        return self._names[-1]
+    def _blocks(self, cell: ReproCell) -> range:
+        return range(1, (self.repeat or cell.repro.repeat) + 1)
 
-    def _begin(self, cell: ReproCell, shows: Shows) -> _StartingStack:
-        name = self._new_name()
-        return _StartingStack(name, self._beside.submit(self._started, name, cell, shows))
+    def _repeats(self, cell: ReproCell, then: WantedStack | None) -> list[Record]:
+        """The records of a cell; ``then``: the stack that is needed next."""
+        records = self._recorded(cell)
+        while not self._is_over(records, cell):
+            record = self._made(cell, len(records) + 1, then)
+            records.append(record)
+            if record.status == "interrupted":
+                raise KeyboardInterrupt
+            if not record.nodes:  # its stack does not start
+                break
+        return records
 
-    def _remove_all(self) -> None:
-        for name in self._names:
-            self._remove(name)
+    def _made(self, cell: ReproCell, block: int, then: WantedStack | None) -> Record:
+        lease = self._stack_for(cell, then)
+        began_s = time.monotonic()
+        if isinstance(lease, Lease):
+            lease = self.stacks.as_new(lease, self.fresh or cell.repro.fresh)
+        if not isinstance(lease, Lease):
+            return self._not_started(cell, block, lease)
+        record = self._carried_out(lease, cell, block)
+        lease.used = True
+        self._note(f"{cell.name}.{block}", record, time.monotonic() - began_s)
+        return record
 
-    def _lease(self, start: _StartingStack, cell: ReproCell) -> "_Lease | SandboxError":
-        """The stack; where it did not start beside another one, it is tried again alone."""
-        if not start.lease.done():
+    def _stack_for(self, cell: ReproCell, then: WantedStack | None) -> Lease | SandboxError:
+        """A stack of the cell's plan; the next one starts beside it."""
+        if not self.stacks.is_up(cell.wanted):
             self.on_event(Progress(cell.name, f"starting {cell.variant.profile}"))
-        try:
-            return start.lease.result()
-        except SandboxError:
-            for removal in self._removals:
-                removal.result()
-            self._remove(start.name)
-        return self._started_or_not(start.name, cell)
+        lease = self.stacks.lease(cell.wanted)
+        if isinstance(lease, Lease) and lease.took is not None:
+            self.result.note_repro(starts=[*self.starts, lease.took])
+            lease.took = None
+        if then is not None:
+            self.stacks.begin(then)
+        return lease
 
-    def _started_or_not(self, name: str, cell: ReproCell) -> "_Lease | SandboxError":
-        """The stack, or why it does not start. Raises KeyboardInterrupt for Ctrl-C meanwhile."""
-        try:
-            return self._started(name, cell, self.shows)
-        except SandboxError as error:
-            if error.exit_code is ExitCode.INTERRUPTED:
-                raise KeyboardInterrupt from None
-            return error
+    def _note(self, run: str, record: Record, took_s: float) -> None:
+        if record.status != "interrupted":
+            self._known[run] = record
+        if record.status == "ok":
+            self.repeats_s.append(took_s)
 
-    def _started(self, name: str, cell: ReproCell, shows: Shows) -> _Lease:
-        plan = cell.plan
-        assert plan is not None  # noqa: S101  (one without a plan is not started)
-        options = UpOptions(
-            name, restore=True, base_directories=partial(planned_base_directories, plan)
-        )
-        with shows() as progress:
-            if needs_supply(plan):
-                plan = ensure_images(plan, progress, self.docker)
-            self._make_base_directories(name, plan, progress)
-            stack = up(plan, options, progress, self.docker).stack
-        client = next(node.name for node in stack.nodes() if node.kind == "client")
-        return _Lease(name, plan, stack, look_at(stack), Sessions(stack, client))
+    @property
+    def repeat_s(self) -> float | None:
+        """A repeat on a stack that is up: the median; None: none was made, now or before."""
+        if self.repeats_s:
+            return round(statistics.median(self.repeats_s), 3)
+        part = self.result.manifest.repro
+        return part.repeat_s if part else None
 
-    def _make_base_directories(self, name: str, plan: Plan, progress: OnEvent) -> None:
-        """The first start of each server, once on this engine: every later stack begins after
-        it. A stack that is in use is never snapshotted, since its repro changes it at once.
-        """
-        if usable(self.docker, plan) or usable_base_directories(
-            self.docker, planned_base_directories(plan)
-        ):
-            return
-        library = load_library()
-        requests = dict.fromkeys(base_requests(plan, library).values())
-        owner = identity(name)
-        with locked_stack(owner.project, name, progress):
-            for request in requests:
-                base = planned(request, library, self.docker)
-                progress(Note(f"{base.profile}: the first start of its server, kept"))
-                ensure_base_directory(self.docker, base, owner)
-
-    def _run_all(
-        self, lease: "_Lease | SandboxError", cells: Sequence[ReproCell]
-    ) -> "_Lease | None":
-        """The stack as it is afterwards; None where it could not be started again."""
-        for cell in cells:
-            for block in range(1, (self.repeat or cell.repro.repeat) + 1):
-                if not isinstance(lease, SandboxError):
-                    lease = self._made_ready(lease, cell)
-                if isinstance(lease, SandboxError):
-                    self._not_started(cell, block, lease)
-                    break
-                record = self._carried_out(lease, cell, block)
-                lease.used = True
-                if record.status == "interrupted":
-                    raise KeyboardInterrupt
-                if self.ends_when_shown and _shows_it(record):
-                    break
-        return None if isinstance(lease, SandboxError) else lease
-
-    def _carried_out(self, lease: _Lease, cell: ReproCell, block: int) -> Record:
+    def _carried_out(self, lease: Lease, cell: ReproCell, block: int) -> Record:
         self.on_event(Progress(cell.name, f"repeat {block}"))
         seed = None if self.seed is None else seed_of(self.seed, block)
         request: ReproRequest = request_of(cell.repro, seed, self.command)
-        request = replace(request, sessions=lease.sessions)
-        opening = open_stack(lease.stack, request, self.on_event)
+        request = replace(request, shared=lease.shared, patience_s=self.patience_s)
+        opening = open_stack(lease.stack, request, self.on_event, lease.facts)
         run: ReproRun = REPRO.begin(opening, RunPlace(self.result, cell.name, block, now()))
-        return execute(run, REPRO, self.result)
+        record = execute(run, REPRO, self.result)
+        lease.shared.environment = record.environment
+        if record.repro is not None:
+            lease.shared.logged.add((cell.name, record.repro.verdict))
+        return record
 
-    def _not_started(self, cell: ReproCell, block: int, error: SandboxError) -> None:
+    def _not_started(self, cell: ReproCell, block: int, error: SandboxError) -> Record:
         result = self.result
         reason = f"{error.what}: {error.known}"
         request = request_of(cell.repro, self.seed, self.command)
@@ -277,29 +252,36 @@ class ReproRunner:
         )
         result.start_run(cell.name, block)
         result.save(record, frozenset())
+        self.stacks.need_engine()
+        return record
 
-    def _made_ready(self, lease: _Lease, cell: ReproCell) -> "_Lease | SandboxError":
-        """The stack as new: it is reset if that is enough, else restored."""
-        if not lease.used:
-            return lease
-        if not (self.fresh or cell.repro.fresh) and is_reset(lease.stack, lease.first):
-            return lease
-        lease.sessions.close()
-        self._remove(lease.name)
-        return self._started_or_not(lease.name, cell)
 
-    def _remove(self, name: str) -> None:
-        down(name, lambda _: None, self.docker)
+def _is_final(error: BaseException | None) -> bool:
+    """Whether nothing more would come of a result: it is over, or was refused for what it is."""
+    if error is None:
+        return True
+    return isinstance(error, SandboxError) and error.exit_code is ExitCode.BAD_INPUT
 
 
 def _shows_it(record: Record) -> bool:
     return record.repro is not None and record.repro.verdict == "reproduced"
 
 
-@contextmanager
-def _shows_nothing() -> Iterator[OnEvent]:
-    """Of a stack that starts beside the one whose steps are shown."""
-    yield lambda _: None
+def _end_alike(records: Sequence[Record], count: int) -> bool:
+    """Whether all that was made, ``count`` at least, came no further than the same step: that is
+    no race any more.
+    """
+    found = [each.repro for each in records if each.repro is not None]
+    if len(found) < max(count, len(records)):
+        return False
+    has_verdict = any(each.verdict in ("reproduced", "fixed") for each in found)
+    return not has_verdict and len({len(each.steps) for each in found}) == 1
+
+
+def _next_stack(waiting: Sequence[ReproCell], cell: ReproCell) -> WantedStack | None:
+    """The next stack but the cell's own that a cell waits for."""
+    others = (each.wanted for each in waiting)
+    return next((each for each in others if each.key != cell.wanted.key), None)
 
 
 def _by_plan(cells: Sequence[ReproCell]) -> list[list[ReproCell]]:
@@ -307,5 +289,5 @@ def _by_plan(cells: Sequence[ReproCell]) -> list[list[ReproCell]]:
     groups: dict[str, list[ReproCell]] = {}
     for cell in cells:
         if cell.plan is not None:
-            groups.setdefault(plan_hash(cell.plan), []).append(cell)
+            groups.setdefault(cell.wanted.key, []).append(cell)
     return list(groups.values())

@@ -11,13 +11,17 @@ from pydantic import ValidationError
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.grammar import parse, split_assignments
-from sandbox.repro.ddmin import ddmin
+from sandbox.repro.ddmin import ddmin, one_by_one
 from sandbox.repro.definition import Repro
+from sandbox.repro.steps.ends import EndsStep
+from sandbox.repro.steps.statement import StatementStep
 
 Source = Mapping[str, Any]
 """The data of a repro's file."""
 Shows = Callable[[Repro], bool]
 """Whether a repro, carried out as often as needed, shows the bug."""
+LeaveOut = Callable[[Sequence[str], Callable[[Sequence[str]], bool]], list[str]]
+"""`ddmin`, or `one_by_one`."""
 _STATEMENT = re.compile(r";\s*(?:\n|$)|;\s+")
 _FEWEST_ROWS = 1
 
@@ -43,18 +47,20 @@ class Shrinker:
     def run(self, source: Source) -> Shrunk:
         """The file without all that the bug does not need: no further part can be left out alone.
 
-        The kinds of parts come one after the other, the cheapest to try first, until none of them
-        has become smaller.
+        The kinds of parts come one after the other, those first that need no other stack, each from
+        its halves on; then again one by one, until none of them has become smaller.
         """
         found = Shrunk(copy.deepcopy(dict(source)))
+        leave_out: LeaveOut = ddmin
         while True:
             before = copy.deepcopy(found.source)
             for kind in (_StepParts, _DataStatements, _Rows, _Assignments, _Terms, _ClusterMembers):
-                self._shrink(found, kind)
+                self._shrink(found, kind, leave_out)
             if found.source == before:
                 return found
+            leave_out = one_by_one
 
-    def _shrink(self, found: Shrunk, kind: "type[_Parts]") -> None:
+    def _shrink(self, found: Shrunk, kind: "type[_Parts]", leave_out: "LeaveOut") -> None:
         parts = kind(found.source)
         names = parts.names()
         if not names:
@@ -63,7 +69,7 @@ class Shrinker:
         def shows(kept: Sequence[str]) -> bool:
             return self._shows(found, parts.with_only(kept))
 
-        left = ddmin(names, shows)
+        left = leave_out(names, shows)
         gone = [name for name in names if name not in left]
         if gone:
             found.source = parts.with_only(left)
@@ -76,7 +82,7 @@ class Shrinker:
             found.tries += 1
             try:
                 repro = Repro.model_validate({**candidate, "name": self.name})
-                self._known[identity] = self.shows(repro)
+                self._known[identity] = has_beginnings(repro) and self.shows(repro)
             except ValidationError:  # what is no repro shows nothing
                 self._known[identity] = False
             except SandboxError as error:  # nor does a stack that cannot be planned
@@ -84,6 +90,17 @@ class Shrinker:
                     raise
                 self._known[identity] = False
         return self._known[identity]
+
+
+def has_beginnings(repro: Repro) -> bool:
+    """Whether every step that ends something comes after one that may have begun it."""
+    begun = set[str]()
+    for step in repro.steps:
+        if isinstance(step, StatementStep):
+            begun.add(step.session)
+        elif isinstance(step, EndsStep) and step.session not in begun:
+            return False
+    return True
 
 
 class _Parts(ABC):

@@ -25,6 +25,8 @@ from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
 
 SCHEMA = "repro"
+USUAL_S = 30.0
+"""How long a statement may take that has no `within` of its own."""
 _READERS = ("reader", "one-reader")
 
 
@@ -38,6 +40,8 @@ class LiveStage:
     keep: Callable[[str, str], Path]
     """Path of a file beside the record, by its label and its name."""
     schema: str = SCHEMA
+    patience_s: float | None = None
+    """The most that any statement may take, whatever its own `within`; None: what that says."""
     steps: list[StepRecord] = field(default_factory=list)
     began_utc: datetime = field(default_factory=lambda: datetime.now(UTC))
     closing: ExitStack = field(default_factory=ExitStack)
@@ -83,6 +87,10 @@ class LiveStage:
             if server is not None and sent.connection is not None:
                 with suppress(SandboxError, TimeoutError):
                     ask(self.stack, self.client, targets_of([server]), [f"KILL {sent.connection}"])
+
+    def limit_s(self, within: float | None) -> float:
+        limit_s = within or USUAL_S
+        return limit_s if self.patience_s is None else min(limit_s, self.patience_s)
 
     def servers(self) -> list[StackNode]:
         return [node for node in self.stack.nodes() if node.is_server and node.port is not None]
@@ -190,8 +198,11 @@ class LiveStage:
             self._heal(key)
 
     def _of_role(self, role: str) -> SqlPlace:
-        roles = self.stack.roles()
-        found = next((each for each in self.servers() if roles.get(each.name) == role), None)
+        servers = self.servers()
+        if role == "writer" and len(servers) == 1:  # it is always meant
+            return _of_server(servers[0])
+        roles = self.stack.standing(with_readiness=False).roles
+        found = next((each for each in servers if roles.get(each.name) == role), None)
         if found is None:
             said = ", ".join(f"{name} {each or 'no role'}" for name, each in roles.items())
             raise StepError(f"there is no {role} ({said})")

@@ -60,6 +60,9 @@ class Stage(Protocol):
     def client(self) -> str:
         """The node that has the sessions and the loads."""
 
+    def limit_s(self, within: float | None) -> float:
+        """How long a statement may take; None: it has no `within` of its own."""
+
     def servers(self) -> list[StackNode]:
         """Every database server of the stack."""
 

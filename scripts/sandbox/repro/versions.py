@@ -49,8 +49,8 @@ def server_term(profile: str, library: Library) -> Term:
     raise SandboxError(what, "a repro has one", "try: make list WHAT=repros")
 
 
-def in_version(profile: str, version: str, library: Library) -> str:
-    """The profile with every term of its first server's kind in another version."""
+def in_version(profile: str, version: str | None, library: Library) -> str:
+    """The profile with every term of its first server's kind in another version, or in none."""
     kind = server_term(profile, library).name
     terms = [
         term.in_version(version) if term.name == kind and not term.place else term.text

@@ -40,6 +40,16 @@ _USERS = {"ps": "1001"}
 """Key of an image → the uid of its user, where that is not 999."""
 
 
+def remove_built(docker: Docker, key: str, mark: str) -> bool:
+    """Removes the images that were made of a binary; whether none is left, which a container may
+    still have.
+    """
+    listed = docker.answer("image", "ls", "--format", "{{.Tag}}", f"sandbox/{key}").stdout
+    tags = [tag for tag in listed.split() if tag.endswith(f"-{mark}")]
+    answers = [docker.answer("rmi", f"sandbox/{key}:{tag}") for tag in tags]
+    return not any(answer.code for answer in answers)
+
+
 @dataclass(frozen=True, slots=True)
 class BinaryBuild:
     """The build of one image. ``follow``: how its commands run; ``show``: what it is doing."""

@@ -9,6 +9,8 @@ from sandbox.judge.bisect import (
     WRONG,
     Bisection,
     differ,
+    expected_cost,
+    expected_repeats,
     is_bad,
     repeats_needed,
     steps_of,
@@ -36,6 +38,30 @@ def test_versions_that_nobody_can_judge_are_left_out() -> None:
             search.note(version, VERSIONS.index(version) >= 12)
     assert (search.good, search.bad) == ("10.11.11", "10.11.13")
     assert search.skipped == ["10.11.12"]
+
+
+def walked(between: list[str], first_bad: int, of_good: float, of_bad: float) -> float:
+    """What a search really costs; ``first_bad``: a place in ``between``, its end for the last."""
+    search = Bisection(["good", *between, "bad"])
+    cost = 0.0
+    while (version := search.next()) is not None:
+        bad = between.index(version) >= first_bad
+        cost += of_bad if bad else of_good
+        search.note(version, bad)
+    return cost
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 14])
+def test_what_is_predicted_is_the_mean_over_all_places(count: int) -> None:
+    between = [f"v{number}" for number in range(count)]
+    real = [walked(between, place, 9.0, 5.0) for place in range(count + 1)]
+    predicted = expected_cost(between, lambda _: 9.0, lambda _: 5.0)
+    assert predicted == pytest.approx(sum(real) / len(real))
+
+
+@pytest.mark.parametrize(("rate", "mean"), [(1.0, 1.0), (0.5, 1.96875), (0.0, 6.0)])
+def test_repeats_until_a_bug_shows_for_the_first_time(rate: float, mean: float) -> None:
+    assert expected_repeats(rate, 6) == pytest.approx(mean)
 
 
 def test_two_neighbours_need_no_step() -> None:

@@ -104,6 +104,9 @@ class FakeStage:
         self.healed: list[str | None] = []
         self.missing: dict[str, str] = {}
 
+    def limit_s(self, within: float | None) -> float:
+        return within or 30.0
+
     def servers(self) -> list[StackNode]:
         return [server("mysql1"), server("replica1", "replica")]
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.record.manifest import StartPart
 from sandbox.record.record import Record
 from sandbox.record.repro import ReproRecord
 from sandbox.repro.bisecting import Bisected, Bisector
@@ -32,15 +33,17 @@ class MadeUpRunner:
         self.ends_when_shown = False
         self.made: dict[str, list[Record]] = {}
         self.draw = random.Random(5)
+        self.starts: list[StartPart] = []
+        self.repeat_s: float | None = None
 
     @property
-    def result(self) -> "MadeUpRunner":
-        return self
+    def done(self) -> int:
+        return sum(len(records) for records in self.made.values())
 
-    def records(self) -> list[Record]:
-        return [record for records in self.made.values() for record in records]
+    def is_open(self, cell: MadeUpCell) -> bool:
+        return cell.name not in self.made
 
-    def carry_out(self, cells: Sequence[MadeUpCell]) -> None:
+    def carry_out(self, cells: Sequence[MadeUpCell]) -> list[Record]:
         (cell,) = cells
         rate = self.rates[cell.name]
         for block in range(1, self.repeat + 1):
@@ -50,6 +53,7 @@ class MadeUpRunner:
             self.made.setdefault(cell.name, []).append(recorded(cell.name, block, verdict))
             if self.ends_when_shown and verdict == "reproduced":
                 break
+        return self.made[cell.name]
 
 
 def recorded(version: str, block: int, verdict: str) -> Record:
@@ -88,6 +92,13 @@ def test_the_two_neighbours_are_found(first_bad: str) -> None:
         VERSIONS[VERSIONS.index(first_bad) - 1],
     )
     assert said[0].startswith("14 versions between; at most 4 steps of ")
+
+
+def test_what_is_said_is_the_time_that_is_left_and_the_answer() -> None:
+    found, said, _ = searched(rates_from("10.11.9"))
+    assert found.answer == "The bug is in 10.11.9, and not in 10.11.8."
+    assert "; about " in said[1] and said[1].endswith(" s left")
+    assert not said[-1].endswith(" left"), "the last one leaves nothing"
 
 
 def test_a_race_is_tried_until_it_can_hardly_have_been_missed() -> None:

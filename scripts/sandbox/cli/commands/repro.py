@@ -30,6 +30,7 @@ def command(
     plan: Annotated[
         bool, typer.Option("--plan", help="Show steps and versions; run nothing.")
     ] = False,
+    new: options.NewRepro = False,
     json: options.Json = False,
 ) -> int:
     """Carry out a bug report's steps in some versions; say where the bug is."""
@@ -38,5 +39,5 @@ def command(
         return show_plan(word, versions, profile, set_ or (), json)
     return carry_out(
         word, versions, profile, set_ or (), json,
-        repeat=repeat, fresh=fresh, seed=seed, command=tuple(sys.argv),
+        repeat=repeat, fresh=fresh, seed=seed, command=tuple(sys.argv), afresh=new,
     )  # fmt: skip

@@ -19,8 +19,9 @@ def command(
     repeat: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Repeats of the whole repro at first (5).")
     ] = None,
+    new: options.NewRepro = False,
     json: options.Json = False,
 ) -> int:
     """Leave out of a repro what its bug does not need."""
     word = options.either(which, repro, "REPRO")
-    return shrink(word, profile, json, repeat=repeat, command=tuple(sys.argv))
+    return shrink(word, profile, json, repeat=repeat, command=tuple(sys.argv), afresh=new)

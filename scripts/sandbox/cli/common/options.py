@@ -82,6 +82,7 @@ ProfileOfRepro = Annotated[str | None, chosen("Profile instead of the file's.", 
 SetOfRepro = Annotated[
     list[str] | None, typer.Option("--set", help="Server variables beside the file's.")
 ]
+NewRepro = Annotated[bool, typer.Option("--new", help="Start from scratch instead of resuming.")]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
 KeepLogs = Annotated[
     bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")

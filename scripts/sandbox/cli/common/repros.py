@@ -2,7 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from sandbox.cli.common.results import read_records
 from sandbox.cli.common.showing import show, show_document
@@ -11,17 +13,28 @@ from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
 from sandbox.judge.repros import exit_code, rows_of
 from sandbox.load.common.workload import Event, Progress
+from sandbox.measure.execute import SAVE
+from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library
+from sandbox.record.manifest import ReproPart
+from sandbox.record.store import ResultFolder, slug_of
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import json as json_of
 from sandbox.report.repro import repro_document
 from sandbox.repro.definition import Repro
 from sandbox.repro.file import read_repro, repro_names
-from sandbox.repro.runner import ReproCell, ReproRunner
+from sandbox.repro.predicting import Pace, pace_of
+from sandbox.repro.result import key_of
+from sandbox.repro.run import REPRO
+from sandbox.repro.runner import RESUMES, ReproCell, ReproRunner
 from sandbox.repro.versions import VersionOfRepro, variants_of
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import available_here, planned
 from sandbox.stack.snapshots.background import measuring
+
+_PACED_BY = 5
+"""Earlier results of a repro whose times say how long it takes."""
+RESUMED = "the same command goes on where this one ended; NEW=1 starts from scratch"
 
 
 class ReproLine(LiveLine):
@@ -36,7 +49,9 @@ class ReproLine(LiveLine):
         if event.step.startswith("step "):
             if self._terminal:
                 self.move(f"{event.step}  {event.text}"[:90])
-        elif event.text.startswith("starting ") or self.has_repeats:
+        elif event.step in (*REPRO.steps, SAVE):  # each takes a moment
+            return
+        elif event.step == RESUMES or event.text.startswith("starting ") or self.has_repeats:
             self.line(f"{event.step}  {event.text}")
         elif self._terminal:
             self.move(f"{event.step}  {event.text}")
@@ -73,14 +88,14 @@ def cells_of(repros: Sequence[Repro], versions: str | None) -> list[ReproCell]:
     asked = [each.strip() for each in (versions or "").split(",") if each.strip()]
     cells = []
     for repro in repros:
-        planned(ReproCell(repro, VersionOfRepro("", repro.profile)).request, library, docker)
+        whole = ReproCell(repro, VersionOfRepro("", repro.profile))
+        planned(whole.request, library, docker, available)
         for variant in variants_of(repro.profile, asked, library, available):
             cell = ReproCell(repro, variant)
             try:
-                plan = planned(cell.request, library, docker)
-                missing = sorted({node.choice.reference for node in plan.unavailable()})
-                if missing:
-                    cells.append(cell.without(f"not available here: {', '.join(missing)}"))
+                plan = planned(cell.request, library, docker, available)
+                if missing := unavailable(plan):
+                    cells.append(cell.without(missing))
                 else:
                     cells.append(cell.with_plan(plan))
             except SandboxError as error:
@@ -88,6 +103,27 @@ def cells_of(repros: Sequence[Repro], versions: str | None) -> list[ReproCell]:
                     raise
                 cells.append(cell.without(f"{error.what}: {error.known}"))
     return cells
+
+
+def unavailable(plan: Plan) -> str | None:
+    """``not available here: …``, with the images that a plan lacks; None: it lacks none."""
+    missing = sorted({node.choice.reference for node in plan.unavailable()})
+    return f"not available here: {', '.join(missing)}" if missing else None
+
+
+def known_pace(results: Path, slugs: Sequence[str]) -> Pace:
+    """What the last results took that have one of these endings of their names."""
+    return pace_of(_parts_of(results, slugs))
+
+
+def _parts_of(results: Path, slugs: Sequence[str]) -> Iterator[ReproPart]:
+    for ending in slugs:
+        paths = sorted(results.glob(f"2*-{slug_of(ending).lower()}/manifest.json"))
+        for path in paths[-_PACED_BY:]:
+            with suppress(OSError, ValueError):  # a ValidationError is a ValueError
+                part = ResultFolder(path.parent).manifest.repro
+                if part is not None:
+                    yield part
 
 
 def show_plan(
@@ -138,9 +174,14 @@ def carry_out(
     fresh: bool,
     seed: int | None,
     command: Sequence[str],
+    afresh: bool = False,
 ) -> int:
-    """Carries repros out, prints the table; returns the exit code."""
-    cells = cells_of(asked_repros(word, profile, sets), versions)
+    """Carries repros out, prints the table; returns the exit code.
+
+    ``afresh``: an unfinished result of the same is not resumed.
+    """
+    repros = asked_repros(word, profile, sets)
+    cells = cells_of(repros, versions)
     can_run = [cell for cell in cells if cell.plan is not None]
     skipped = [cell for cell in cells if cell.plan is None]
     if not can_run:
@@ -155,15 +196,19 @@ def carry_out(
         for cell in skipped:
             line.line(f"{cell.name}  skipped: {cell.skipped}")
         shows = line.progress
+        stacks = [cell.wanted.key for cell in can_run]
+        key = key_of(repros, versions, repeat, fresh, seed, stacks)
         runner = ReproRunner(
-            *_named(can_run), RESULTS, command, line, shows, Docker(), repeat, fresh, seed
-        )
+            *_named(can_run), RESULTS, command, line, shows, Docker(), repeat, fresh, seed,
+            key=key, afresh=afresh,
+        )  # fmt: skip
         interrupted = False
         try:
             with runner:
                 runner.carry_out(can_run)
         except KeyboardInterrupt:
             interrupted = True
+            line.line(f"interrupted; {RESUMED}")
     result = runner.result
     records = read_records(result)
     if not records:

@@ -15,7 +15,8 @@ class EndsStep(ReproStep, Wanted):
 
     value_is: ClassVar[str] = "a session"
     session: str = Field(alias="value", min_length=1)
-    within: Length = Field(default=30.0, gt=0)
+    within: Length | None = Field(default=None, gt=0)
+    """It ends within this time (30s)."""
 
     @property
     def text(self) -> str:
@@ -25,12 +26,13 @@ class EndsStep(ReproStep, Wanted):
         sent = stage.sessions.pending.get(self.session)
         if sent is None:
             raise StepError(f"the session {self.session} has no statement under way")
-        has_ended = stage.sessions.wait(sent, self.within)
+        limit_s = stage.limit_s(self.within)
+        has_ended = stage.sessions.wait(sent, limit_s)
         more: dict[str, object] = {"name": self.name, "node": stage.node_of(self.session)}
         if has_ended:
             del stage.sessions.pending[self.session]
         else:
             more["waited_for"] = blocker_of(stage, sent)
         record = record_of(stage, number, self.text, sent, **more)
-        problem = self.problem(record) if has_ended else f"not ended after {self.within:g} s"
+        problem = self.problem(record) if has_ended else f"not ended after {limit_s:g} s"
         return record.model_copy(update={"problem": problem})

@@ -13,7 +13,6 @@ from sandbox.repro.wanted import Length, Wanted
 ALL = "all"
 """The session that is one on every server."""
 _BLOCKED_S = 0.5
-_WITHIN_S = 30.0
 
 
 class StatementStep(ReproStep, Wanted):
@@ -77,7 +76,7 @@ class StatementStep(ReproStep, Wanted):
         return stage.sessions.send(session, sql, self.warning is not None, self.half_sent)
 
     def _judged(self, stage: Stage, number: int, sent: Sent) -> StepRecord:
-        limit_s = self.within or _WITHIN_S
+        limit_s = stage.limit_s(self.within)
         if self.blocks is not None:
             limit_s = _BLOCKED_S if self.blocks is True else self.blocks
         has_ended = stage.sessions.wait(sent, limit_s)

@@ -18,7 +18,8 @@ class UntilStep(ReproStep, Wanted):
 
     value_is: ClassVar[str] = "SQL"
     sql: str = Field(alias="value", min_length=1)
-    within: Length = Field(default=30.0, gt=0)
+    within: Length | None = Field(default=None, gt=0)
+    """It comes to it within this time (30s)."""
 
     @model_validator(mode="after")
     def _waits_for_something(self) -> "UntilStep":
@@ -34,7 +35,8 @@ class UntilStep(ReproStep, Wanted):
         place = stage.place(self.place)
         session = f"until@{place.node}"
         began_ms = stage.now_ms()
-        end_s = time.monotonic() + self.within
+        limit_s = stage.limit_s(self.within)
+        end_s = time.monotonic() + limit_s
         while True:
             stage.sessions.open(session, place.host, place.port, place.account, stage.schema)
             sent = stage.sessions.send(session, [self.sql], self.warning is not None)
@@ -47,6 +49,6 @@ class UntilStep(ReproStep, Wanted):
                 break
             time.sleep(_LOOK_S)
         if problem is not None:
-            problem = f"after {self.within:g} s still: {problem}"
+            problem = f"after {limit_s:g} s still: {problem}"
         changes = {"problem": problem, "began_ms": began_ms}
         return record.model_copy(update=changes)
