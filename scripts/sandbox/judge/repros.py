@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sandbox.core.errors import ExitCode
+from sandbox.judge.bisect import differ
 from sandbox.judge.rank_tests import Interval
 from sandbox.judge.rates import rate_interval
 from sandbox.record.record import Record
@@ -63,6 +65,8 @@ class ReproRow:
     expected: Side | None
     seconds: float | None
     """The median of the repeats, from the first step to the last expectation."""
+    settings: str = ""
+    """Variables beside those of the profile, as SET= took them."""
 
     @property
     def is_as_expected(self) -> bool | None:
@@ -96,6 +100,7 @@ def row_of(cell: str, records: Sequence[Record]) -> ReproRow:
         interval=rate_interval(len(shown), len(judged)),
         expected=telling.expected if telling else None,
         seconds=seconds[len(seconds) // 2] if seconds else None,
+        settings=" ".join(last.environment.inputs.assignments),
     )
 
 
@@ -111,6 +116,55 @@ def rows_of(records: Sequence[Record]) -> list[ReproRow]:
     for record in records:
         cells.setdefault(record.cell, []).append(record)
     return [row_of(cell, of_cell) for cell, of_cell in cells.items()]
+
+
+ChangeWord = Literal[
+    "came", "gone", "more often", "less often", "no difference", "unclear", "only in A", "only in B"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ReproChange:
+    """A repro in one version, in two results of different times."""
+
+    cell: str
+    before: ReproRow | None
+    after: ReproRow | None
+
+    @property
+    def word(self) -> ChangeWord:
+        """What has become of the bug; of two rates, whether they differ (Fisher's exact test)."""
+        if self.before is None or self.after is None:
+            return "only in A" if self.after is None else "only in B"
+        verdicts = (self.before.verdict, self.after.verdict)
+        if not {*verdicts} <= {"reproduced", "fixed"}:
+            return "unclear"
+        if verdicts == ("fixed", "reproduced"):
+            return "came"
+        if verdicts == ("reproduced", "fixed"):
+            return "gone"
+        counts = (self.after.count, self.after.judged, self.before.count, self.before.judged)
+        if not differ(*counts):
+            return "no difference"
+        is_more = self.after.count * self.before.judged > self.before.count * self.after.judged
+        return "more often" if is_more else "less often"
+
+
+def changes_between(before: Sequence[ReproRow], after: Sequence[ReproRow]) -> list[ReproChange]:
+    """Every cell of either result, in the order of the first, then of the second."""
+    first = {row.cell: row for row in before}
+    second = {row.cell: row for row in after}
+    return [ReproChange(each, first.get(each), second.get(each)) for each in {**first, **second}]
+
+
+def gate_of(changes: Sequence[ReproChange]) -> ExitCode:
+    """1: a bug came, or shows more often; 3: one is unclear, or both have none in common; else
+    0.
+    """
+    words = {each.word for each in changes if each.before and each.after}
+    if words & {"came", "more often"}:
+        return ExitCode.FAILED
+    return ExitCode.UNKNOWN if not words or "unclear" in words else ExitCode.OK
 
 
 def exit_code(rows: Sequence[ReproRow]) -> ExitCode:

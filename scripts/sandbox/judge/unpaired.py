@@ -61,7 +61,7 @@ class ResultSide:
             return self.manifest.matrix.metrics
         return [
             name
-            for name in PRIMARY[self.manifest.kind]
+            for name in PRIMARY.get(self.manifest.kind, ())
             if any(getattr(each.metrics, name) is not None for each in self.records)
         ]
 

@@ -9,6 +9,7 @@ SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r
     r.metrics.errors_by_code, r.metrics.conflicts_by_code,
     -- metrics of a trial whose value is the least that it can have been: they were still open at its end
     r.trial.figures.censored,
+    r.repro.name AS repro, r.repro.verdict AS verdict,
     server.server_version, server.package_version, server.image, server.image_id, server.image_source,
     $machine, $during,
     r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
@@ -26,13 +27,13 @@ LEFT JOIN (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_lo
     ON planned.result = run.result AND planned.cell.name = r.cell
 WHERE r.block > 0; -- block 0, if any, is a discarded warm-up
 
--- one row per result: a bench, a trial, or a matrix with its question and plan
+-- one row per result: a bench, a trial, a matrix with its question and plan, repros with what a search found
 CREATE VIEW results AS
 SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
     content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,
     content.matrix.title, content.matrix.question, content.matrix.host_class, content.matrix.seed,
     content.matrix.blocks, content.matrix.depth, content.matrix.warmup_s, content.matrix.seconds,
-    content.matrix.metrics, content.matrix.baseline, content.command
+    content.matrix.metrics, content.matrix.baseline, content.repro.search, content.repro.answer, content.command
 FROM manifests_loaded m LEFT JOIN (
     SELECT result, count(*) AS runs, count(*) FILTER (content.status = 'ok') AS ok
     FROM records_loaded GROUP BY result
@@ -42,6 +43,13 @@ FROM manifests_loaded m LEFT JOIN (
 CREATE VIEW cells AS
 SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
 FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded);
+
+-- one row per repeat of a repro: version, verdict, what was seen
+CREATE VIEW repros AS
+SELECT result, content.repro.name AS repro, content.cell, content.block, content.profile, content.repro.version,
+    content.repro.verdict, content.repro.expected, content.repro.seen, content.repro.seconds, content.status,
+    content.reason, content.environment.inputs.assignments AS settings, content.repro.sha256, content.started_utc
+FROM records_loaded WHERE content.repro IS NOT NULL;
 
 -- the nodes of each run: role, image, digest, version
 CREATE VIEW nodes AS

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sandbox.core.errors import counted
-from sandbox.judge.bisect import Bisection
-from sandbox.judge.repros import ReproRow, rows_of
+from sandbox.judge.repros import ReproChange, ReproRow, rows_of
 from sandbox.record.record import Record
 from sandbox.record.repro import ReproRecord, StepRecord
 from sandbox.report.charts.layout import RunData
@@ -63,16 +62,41 @@ def repro_document(
     )
 
 
-def bisect_document(runs: Sequence[RunData], search: Bisection, notes: Sequence[str]) -> Document:
-    """A bisection that has ended. ``notes``: addresses of the release notes of its neighbours."""
-    whole = repro_document(runs)
-    answer = f"The bug is in {search.bad}, and not in {search.good}."
-    if search.skipped:
-        answer += f" Left out, since nobody can judge them: {', '.join(search.skipped)}."
-    facts = [Fact("release notes", each) for each in notes]
+def search_document(
+    runs: Sequence[RunData],
+    answer: str,
+    notes: Sequence[str] = (),
+    command: Sequence[str] = (),
+    when: str = "",
+) -> Document:
+    """A search that has ended: over versions, settings, commits, or for what can be left out.
+    ``notes``: what belongs to its answer.
+    """
+    whole = repro_document(runs, command, when)
     first, *others = whole.sections
-    found = Section([Said(answer), *first.parts, FactList(facts)])
+    said = [Notes([Said(each) for each in notes])] if notes else []
+    found = Section([Said(answer), *said, *first.parts])
     return replace(whole, sections=[found, *others], answer=Said(answer, Medium.PAPER))
+
+
+_CHANGE_LOOKS = {
+    "came": "worse", "more often": "worse", "gone": "better", "less often": "better",
+    "unclear": "unclear",
+}  # fmt: skip
+
+
+def compared_document(first: str, second: str, changes: Sequence[ReproChange]) -> Document:
+    """Repros in two results, ``first`` the earlier one: what has become of each bug."""
+    columns = [Column("repro"), Column("A"), Column("B"), Column("the bug")]
+    rows = []
+    for each in changes:
+        cells: list[str | TableCell] = [each.cell]
+        cells += [_short_cell(row) if row else "" for row in (each.before, each.after)]
+        rows.append(Row.of([*cells, TableCell(each.word, look=_CHANGE_LOOKS.get(each.word, ""))]))
+    sides = FactList([Fact("A", first), Fact("B", second)])
+    note = "Rates that Fisher's exact test does not tell apart (at 1 %) are no difference."
+    section = Section([sides, Table(columns, rows), Notes([Said(note, look="faint")])])
+    return Document(Said(f"{second} against {first}", Medium.PAPER), [section])
 
 
 def _answer(rows: Sequence[ReproRow]) -> str:
@@ -132,16 +156,35 @@ def _surprises(rows: Sequence[ReproRow]) -> Notes:
 
 def _table(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Table:
     several = len({row.repro for row in rows}) > 1
+    label = "" if several else _label_of_tries(rows)
     columns = [Column("repro")] if several else []
-    columns += [Column("profile"), Column("version"), Column("verdict"), Column("expected")]
+    columns += [Column(label)] if label else []
+    columns += [Column("profile"), Column("version"), Column("verdict")]
+    # What the file expects of a version says nothing of what a search makes of it.
+    columns += [] if label else [Column("expected")]
     columns += [Column("shown", number=True), Column("rate", number=True), Column("s", number=True)]
     made = []
     for row in rows:
         cells: list[str | TableCell] = [row.repro] if several else []
-        cells += [row.profile, row.version or "not started", _verdict_cell(row), _expected(row)]
+        cells += [_try_text(row, label)] if label else []
+        cells += [row.profile, row.version or "not started", _verdict_cell(row)]
+        cells += [] if label else [_expected(row)]
         cells += [f"{row.count} of {row.judged}", rate_text(row), _seconds_cell(row)]
         made.append(Row.of(cells))
     return Table(columns, made, medium=medium)
+
+
+def _label_of_tries(rows: Sequence[ReproRow]) -> str:
+    """What tells rows of one version apart, in a word; empty where versions do."""
+    if len({(row.profile, row.version) for row in rows}) == len(rows):
+        return ""
+    return "settings" if len({row.settings for row in rows}) == len(rows) else "try"
+
+
+def _try_text(row: ReproRow, label: str) -> str:
+    if label == "settings":
+        return row.settings or "none"
+    return row.cell.partition(".")[2]
 
 
 def _verdict_cell(row: ReproRow) -> TableCell:
@@ -169,7 +212,9 @@ def _seconds_cell(row: ReproRow) -> TableCell:
 
 
 def _seen(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Notes:
-    items = [Said(f"{row.version or row.cell}: {row.seen}") for row in rows]
+    label = _label_of_tries(rows)
+    names = [_try_text(row, label) if label else row.version or row.cell for row in rows]
+    items = [Said(f"{name}: {row.seen}") for name, row in zip(names, rows, strict=True)]
     return Notes(items, "Seen", medium)
 
 

@@ -38,6 +38,8 @@ def export(
         if result == ALL
         else [find_result(result, results, f"export FORMAT={format_}")]
     )
+    if format_ in ("benchstat", "github-action-benchmark"):
+        found = _with_metrics(found, str(format_))
     if format_ == "benchstat":
         _print(_benchstat(found), out)
     elif format_ == "github-action-benchmark":
@@ -81,6 +83,16 @@ def _refuse_invalid(
         known = "the action keeps the history itself, one commit at a time"
         step = "try: make export FORMAT=github-action-benchmark RESULT=latest"
         raise SandboxError("github-action-benchmark takes one result", known, step)
+
+
+def _with_metrics(folders: Sequence[ResultFolder], format_: str) -> list[ResultFolder]:
+    """The results but repros. Raises SandboxError (exit 2) where there is nothing else."""
+    found = [each for each in folders if read_manifest(each).kind != "repro"]
+    if folders and not found:
+        known = f"{format_} has metrics; csv and parquet have its repeats"
+        step = "try: make query SQL='select repro, version, verdict from repros'"
+        raise SandboxError("a repro has verdicts, and no metrics", known, step)
+    return found
 
 
 def _benchstat(folders: Sequence[ResultFolder]) -> str:

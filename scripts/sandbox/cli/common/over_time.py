@@ -5,24 +5,35 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from sandbox.cli.common.results import find_result, judged_side, levels_in, metrics_in, side_of
+from sandbox.cli.common.results import (
+    find_result,
+    judged_side,
+    levels_in,
+    metrics_in,
+    read_manifest,
+    read_records,
+    side_of,
+)
 from sandbox.cli.common.showing import show_document
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
 from sandbox.judge.compare import Verdict
 from sandbox.judge.past_results import history_of, subject
+from sandbox.judge.repros import changes_between, gate_of, rows_of
 from sandbox.judge.unpaired import ResultSide, compare_results, matched
 from sandbox.judge.variants import differences_between
 from sandbox.matrix.selection import only_pieces
 from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest, ResultKind
-from sandbox.record.store import readable_results
+from sandbox.record.store import ResultFolder, readable_results
 from sandbox.report.over_time import (
     comparison_document,
     history_data,
     history_document,
     unpaired_data,
 )
+from sandbox.report.render import json as json_of
+from sandbox.report.repro import compared_document
 
 
 def compare(
@@ -48,6 +59,8 @@ def compare(
         what = f"A and B are the same result, {found[0].path.name}"
         known = "nothing to compare; A is the earlier result, B the later"
         raise SandboxError(what, known, "try: make compare A=<older> B=latest")
+    if all(read_manifest(each).kind == "repro" for each in found):
+        return _compare_repros(found[0], found[1], gate, as_json)
     first, second = (judged_side(each) for each in found)
     _need_something_in_common(first, second)
     compared = compare_results(first, second, read_calibration())
@@ -55,6 +68,13 @@ def compare(
     everything = (first, second, compared, differences)
     show_document(as_json, unpaired_data(*everything), comparison_document(*everything))
     return int(gate_code(compared.verdicts) if gate else ExitCode.OK)
+
+
+def _compare_repros(first: ResultFolder, second: ResultFolder, gate: bool, as_json: bool) -> int:
+    changes = changes_between(rows_of(read_records(first)), rows_of(read_records(second)))
+    document = compared_document(first.path.name, second.path.name, changes)
+    show_document(as_json, json_of.data(document), document)
+    return int(gate_of(changes) if gate else ExitCode.OK)
 
 
 def gate_code(verdicts: Sequence[Verdict]) -> ExitCode:
@@ -105,7 +125,9 @@ def history(
     Raises SandboxError (exit 2) if there is no such result.
     """
     metrics = metrics_in(metric, "try: make history METRIC=tps")
-    manifests = readable_results(results, partial(print, file=sys.stderr))
+    known = readable_results(results, partial(print, file=sys.stderr))
+    # A repro has no metric that could change; two of its results are compared.
+    manifests = [each for each in known if each[1].kind != "repro"]
     found = [side_of(*each) for each in manifests if _is_meant(each[1], matrix, profile, workload)]
     found = [
         each

@@ -31,7 +31,7 @@ from sandbox.report.document import Document, charts_of, with_lines
 from sandbox.report.matrix import matrix_document
 from sandbox.report.render import html, json, markdown
 from sandbox.report.repeats import counted, repeats_document
-from sandbox.report.repro import repro_document
+from sandbox.report.repro import repro_document, search_document
 from sandbox.report.trial import trial_document
 from sandbox.report.trial_cells import median_trial, of_trials, worst_trials
 from sandbox.report.upgrade import upgrade_document
@@ -127,7 +127,7 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
     run = runs[-1]
     when = _when(manifest, runs)
     if manifest.kind == "repro":
-        return repro_document(runs, manifest.command, when)
+        return _document_of_repros(manifest, runs, when)
     if manifest.kind == "upgrade":
         return upgrade_document(run, manifest.command, when)
     if manifest.repeats is not None:
@@ -137,6 +137,14 @@ def _document_of_run(result: ResultFolder, manifest: Manifest, runs: Sequence[Ru
         return bench_document(run, charts, manifest.command, when)
     charts = [*single_trial_figures(run, trial_series(result, [run.record])), *charts]
     return trial_document(run, charts, manifest.command, when)
+
+
+def _document_of_repros(manifest: Manifest, runs: Sequence[RunData], when: str) -> Document:
+    """Repros, or what a search by one has found."""
+    part = manifest.repro
+    if part is not None and part.answer is not None:
+        return search_document(runs, part.answer, part.notes, manifest.command, when)
+    return repro_document(runs, manifest.command, when)
 
 
 def _document_of_repeats(
