@@ -17,6 +17,7 @@ from perf.drivers import driver_figures
 from perf.made_up import write_made_up
 from perf.matrix import matrix_overhead_ratio, restart_overhead_s
 from perf.query import query_figures
+from perf.repro import repro_figures
 from perf.start import up_figures
 from perf.timing import NAME, sandbox, tell, timed
 from perf.trial import trial_figures
@@ -61,6 +62,7 @@ def perf(repetitions: int) -> None:
     figures |= trial_figures()
     figures |= driver_figures()
     figures |= check_figures(repetitions)
+    figures |= repro_figures(repetitions)
     tell("query over 10,000 records")
     figures |= query_figures()
     print(json.dumps(figures, indent=2))
