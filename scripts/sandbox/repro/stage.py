@@ -20,13 +20,11 @@ from sandbox.measure.run import AT_WORK, writer_for
 from sandbox.measure.trial.load_beside import NicedStack
 from sandbox.record.repro import StepRecord
 from sandbox.repro.sessions import Sessions
-from sandbox.repro.step import EndedLoad, SqlPlace, StepError
+from sandbox.repro.step import USUAL_S, EndedLoad, SqlPlace, StepError
 from sandbox.stack.client_python import ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
 
 SCHEMA = "repro"
-USUAL_S = 30.0
-"""How long a statement may take that has no `within` of its own."""
 _READERS = ("reader", "one-reader")
 
 

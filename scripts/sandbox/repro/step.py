@@ -19,6 +19,8 @@ from sandbox.stack.protocol import RunningStack, StackNode
 
 STATEMENT = "statement"
 """The kind of a step whose first key is no word of another one: that key names a session."""
+USUAL_S = 30.0
+"""How long a statement may take that has no `within` of its own."""
 HEAD = re.compile(r"(?P<word>[A-Za-z][\w-]*)(?:\s*@\s*(?P<place>[\w:.-]+))?")
 """``s1 @writer``, ``until @galera1`` or ``wait``."""
 

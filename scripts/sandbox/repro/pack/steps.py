@@ -9,7 +9,7 @@ from sandbox.repro.pack.hosts import Hosts
 from sandbox.repro.pack.pattern import extended
 from sandbox.repro.pack.quoting import length, row, word
 from sandbox.repro.pack.refusal import UnsayableError
-from sandbox.repro.step import ReproStep
+from sandbox.repro.step import USUAL_S, ReproStep
 from sandbox.repro.steps.ends import EndsStep
 from sandbox.repro.steps.restart import RestartStep
 from sandbox.repro.steps.statement import ALL, StatementStep
@@ -55,10 +55,10 @@ class StepLines:
                 words = self._statement(number, step)
             case EndsStep():
                 words = ["ends", str(number), step.session, *_named(step)]
-                words += ["within", length(step.within), *wanted_words(step)]
+                words += ["within", length(step.within or USUAL_S), *wanted_words(step)]
             case UntilStep():
                 place = self.hosts.named(step.place)
-                words = ["ask_until", str(number), place, length(step.within)]
+                words = ["ask_until", str(number), place, length(step.within or USUAL_S)]
                 words += [word(step.sql.strip()), *_named(step), *wanted_words(step)]
             case WaitStep():
                 words = ["pause", str(number), length(step.length_s)]
