@@ -147,7 +147,7 @@ class StartPart(Part):
     up_s: float
 
 
-class ReproPart(Part):
+class ReprosPart(Part):
     """Repros, or a search that carries one out again and again."""
 
     key: str
@@ -196,7 +196,7 @@ class Manifest(Part):
     """The plan of a matrix; null for a bench and for a trial."""
     repeats: RepeatsPart | None = None
     """Of a trial that was repeated; null for any other result."""
-    repro: ReproPart | None = None
+    repro: ReprosPart | None = None
     """Of repros; null for any other result, and for one of an earlier version of this tool."""
 
 

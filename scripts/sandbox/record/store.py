@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from sandbox.core.paths import flush_folder, write_atomically
-from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart, ReproPart, RunEntry
+from sandbox.record.manifest import Manifest, MatrixPart, RepeatsPart, ReprosPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.redaction import refuse_secrets
 
@@ -146,7 +146,7 @@ class ResultFolder:
         """Stores how a series of trials stands."""
         self._note(repeats=repeats)
 
-    def note_repro(self, **changes: object) -> ReproPart:
+    def note_repro(self, **changes: object) -> ReprosPart:
         """Stores changes of the part of repros; returns the part. Raises ValueError if there is
         none.
         """

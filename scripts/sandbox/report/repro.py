@@ -94,7 +94,7 @@ def compared_document(first: str, second: str, changes: Sequence[ReproChange]) -
         cells += [_short_cell(row) if row else "" for row in (each.before, each.after)]
         rows.append(Row.of([*cells, TableCell(each.word, look=_CHANGE_LOOKS.get(each.word, ""))]))
     sides = FactList([Fact("A", first), Fact("B", second)])
-    note = "Rates that Fisher's exact test does not tell apart (at 1 %) are no difference."
+    note = "Rates between which Fisher's exact test sees no difference at 1 % count as one."
     section = Section([sides, Table(columns, rows), Notes([Said(note, look="faint")])])
     return Document(Said(f"{second} against {first}", Medium.PAPER), [section])
 
@@ -175,7 +175,7 @@ def _table(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Tabl
 
 
 def _label_of_tries(rows: Sequence[ReproRow]) -> str:
-    """What tells rows of one version apart, in a word; empty where versions do."""
+    """What distinguishes rows of one version, in a word; empty where versions do."""
     if len({(row.profile, row.version) for row in rows}) == len(rows):
         return ""
     return "settings" if len({row.settings for row in rows}) == len(rows) else "try"

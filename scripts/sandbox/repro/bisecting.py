@@ -23,7 +23,7 @@ from sandbox.profile.images import Availability
 from sandbox.profile.library import Library
 from sandbox.profile.versions import belongs_to, version_key
 from sandbox.record.manifest import StartPart
-from sandbox.repro.predicting import Needs, Pace
+from sandbox.repro.predicting import Pace, StartNeeds
 from sandbox.repro.runner import ReproCell, ReproRunner
 
 FIRST_REPEATS = 5
@@ -89,11 +89,11 @@ class Trier:
         self.runner.enough = ALIKE if self.runner.ends_when_shown else None
         return not self.runner.is_open(cell)
 
-    def good_s(self, needs: Needs) -> float:
+    def good_s(self, needs: StartNeeds) -> float:
         """Seconds that a variant takes which turns out to be good."""
         return self.pace.try_s(self.repeats, needs)
 
-    def bad_s(self, needs: Needs) -> float:
+    def bad_s(self, needs: StartNeeds) -> float:
         """The same of one that is bad: where GOOD never shows the bug, once is enough."""
         repeats = float(self.repeats)
         if self.good_rate == 0:
@@ -201,9 +201,9 @@ class Bisected:
         return text
 
 
-def no_needs(_: str) -> Needs:
+def no_needs(_: str) -> StartNeeds:
     """Of versions whose images and first starts are all here."""
-    return Needs()
+    return StartNeeds()
 
 
 @dataclass
@@ -217,7 +217,7 @@ class Bisector:
     cell_of: Callable[[str], ReproCell]
     say: Callable[[str], None]
     first_repeats: int = FIRST_REPEATS
-    needs: Callable[[str], Needs] = no_needs
+    needs: Callable[[str], StartNeeds] = no_needs
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
@@ -246,7 +246,7 @@ class Bisector:
         found.taken_s = time.monotonic() - began_s
         return found
 
-    def _left_s(self, search: Bisection, needed: dict[str, Needs]) -> float:
+    def _left_s(self, search: Bisection, needed: dict[str, StartNeeds]) -> float:
         trier = self._trier
         return expected_cost(
             search.between,
@@ -254,7 +254,7 @@ class Bisector:
             lambda version: trier.bad_s(needed[version]),
         )
 
-    def _search(self, found: Bisected, needed: dict[str, Needs]) -> None:
+    def _search(self, found: Bisected, needed: dict[str, StartNeeds]) -> None:
         while (version := found.search.next()) is not None:
             try:
                 bad = self._trier.is_bad(version, self.cell_of(version))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sandbox.core.errors import ExitCode, SandboxError, counted
 from sandbox.repro.bisecting import FIRST_REPEATS, Tried, Trier
-from sandbox.repro.predicting import Needs, Pace
+from sandbox.repro.predicting import Pace, StartNeeds
 from sandbox.repro.runner import ReproCell, ReproRunner
 from sandbox.repro.source_tree import BisectState, Commit, SourceTree
 
@@ -179,5 +179,5 @@ class CommitBisector:
         later = self._builds_s[1:] or self._builds_s
         build_s = sum(later) / len(later) if later else 0.0
         trier = self._trier
-        half_s = (trier.good_s(Needs(image=True)) + trier.bad_s(Needs(image=True))) / 2
+        half_s = (trier.good_s(StartNeeds(image=True)) + trier.bad_s(StartNeeds(image=True))) / 2
         return state.steps * (build_s + half_s)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from sandbox.core.errors import ExitCode, SandboxError, counted
 from sandbox.repro.bisecting import FIRST_REPEATS, Tried, Trier
 from sandbox.repro.ddmin import ddmin
-from sandbox.repro.predicting import Needs, Pace
+from sandbox.repro.predicting import Pace, StartNeeds
 from sandbox.repro.runner import ReproCell, ReproRunner
-from sandbox.repro.settings import Configuration, Difference, between, differences
+from sandbox.repro.settings import Configuration, SettingDifference, between, differences
 
 GOOD, BAD = "good", "bad"
 
@@ -22,8 +22,8 @@ GOOD, BAD = "good", "bad"
 class FoundSettings:
     """A search under way. ``left``: the fewest differences so far with which the bug shows."""
 
-    all_of_them: Sequence[Difference]
-    left: list[Difference] = field(default_factory=list)
+    all_of_them: Sequence[SettingDifference]
+    left: list[SettingDifference] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
     repeats: int = 0
     predicted_s: float = 0.0
@@ -75,7 +75,7 @@ class SettingsBisector:
         began_s = time.monotonic()
         known = {frozenset[str](): False, frozenset(each.variable for each in parts): True}
 
-        def shows(kept: Sequence[Difference]) -> bool:
+        def shows(kept: Sequence[SettingDifference]) -> bool:
             names = frozenset(each.variable for each in kept)
             if names not in known:
                 known[names] = self._shows(kept, between(good, parts, kept))
@@ -85,7 +85,7 @@ class SettingsBisector:
         found.taken_s = time.monotonic() - began_s
         return found
 
-    def _shows(self, kept: Sequence[Difference], assignments: Sequence[str]) -> bool:
+    def _shows(self, kept: Sequence[SettingDifference], assignments: Sequence[str]) -> bool:
         """Whether the bug shows with some differences as BAD has them. Where nobody can say, such
         as of a server that does not start with them, it does not.
         """
@@ -104,15 +104,15 @@ class SettingsBisector:
         self.say(f"{said}: {'bad' if bad else 'good'} ({row.count} of {row.judged})")
         return bad
 
-    def _predicted_s(self, parts: Sequence[Difference]) -> float:
+    def _predicted_s(self, parts: Sequence[SettingDifference]) -> float:
         """For one variable alone each halving tries the first half, and then the other one."""
         halvings = math.log2(len(parts)) if len(parts) > 1 else 0.0
-        good_s = self._trier.good_s(Needs())
-        bad_s = self._trier.bad_s(Needs())
+        good_s = self._trier.good_s(StartNeeds())
+        bad_s = self._trier.bad_s(StartNeeds())
         return halvings * (bad_s + 0.5 * good_s)
 
 
-def _most(parts: Sequence[Difference]) -> int:
+def _most(parts: Sequence[SettingDifference]) -> int:
     """About so many tries there are, each of which may miss a bug that is a race."""
     return max(1, 2 * len(parts))
 

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.record.manifest import ReproPart, StartPart
+from sandbox.record.manifest import ReprosPart, StartPart
 
 # Measured on a two-core machine; whatever was measured here, in this search or before it, counts
 # instead.
@@ -19,7 +19,7 @@ _NOTHING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class StartNeeds:
     """What a stack needs before it starts: an image pulled or built, first starts of servers."""
 
     image: bool = False
@@ -44,7 +44,7 @@ class Pace:
         own_s = repeats * (self.repeat_s or 0.0)
         self._beside_s.append(max(0.0, took_s - made_s - own_s))
 
-    def try_s(self, repeats: float, needs: Needs) -> float:
+    def try_s(self, repeats: float, needs: StartNeeds) -> float:
         """Seconds of a try with so many repeats."""
         repeat_s = REPEAT_S if self.repeat_s is None else self.repeat_s
         seconds = self._start_s() + repeats * repeat_s
@@ -62,7 +62,7 @@ class Pace:
         return _median((each.up_s for each in self.starts), UP_S) + FIRST_S
 
 
-def pace_of(parts: Iterable[ReproPart]) -> Pace:
+def pace_of(parts: Iterable[ReprosPart]) -> Pace:
     """The pace of earlier results of the same repro."""
     known = list(parts)
     repeats_s = [each.repeat_s for each in known if each.repeat_s is not None]

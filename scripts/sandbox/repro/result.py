@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from sandbox.measure.execute import now, tool_commit
-from sandbox.record.manifest import Manifest, ReproPart
+from sandbox.record.manifest import Manifest, ReprosPart
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, slug_of
 from sandbox.repro.definition import Repro
@@ -91,7 +91,7 @@ def _new(asked: Asked, results: Path) -> ResultFolder:
         command=list(asked.command),
         started_utc=now(),
         tool_commit=tool_commit(),
-        repro=ReproPart(key=asked.key, search=asked.search),
+        repro=ReprosPart(key=asked.key, search=asked.search),
     )
     return ResultFolder.create(results, manifest)
 

@@ -50,7 +50,7 @@ _LOOK_S = 0.05
 
 
 @dataclass
-class Shared:
+class SharedByRepeats:
     """What the repeats on one stack share, so that it is asked for once and not by each."""
 
     sessions: Sessions
@@ -68,7 +68,7 @@ class ReproRequest(RunRequest):
     """The request to carry out a repro once. ``shared``: of the stack, None where it has none."""
 
     repro: Repro | None = None
-    shared: Shared | None = None
+    shared: SharedByRepeats | None = None
     patience_s: float | None = None
     """The most that any statement may take, whatever its own `within`; None: what that says."""
 

@@ -32,7 +32,7 @@ _EXAMPLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingDifference:
     """A variable that two configurations do not set alike. None: one does not set it."""
 
     name: Name
@@ -95,13 +95,13 @@ def _value(text: str | None) -> str:
     return quoted["inner"] if quoted else re.sub(r"\s+#.*", "", text.strip())
 
 
-def differences(good: Configuration, bad: Configuration) -> list[Difference]:
+def differences(good: Configuration, bad: Configuration) -> list[SettingDifference]:
     """Variables that the two do not set alike, in the order of BAD, then of GOOD.
 
     Raises SandboxError (exit 2) where they are alike.
     """
     names = dict.fromkeys([*bad, *good])
-    found = [Difference(each, good.get(each), bad.get(each)) for each in names]
+    found = [SettingDifference(each, good.get(each), bad.get(each)) for each in names]
     found = [each for each in found if each.good != each.bad]
     if not found:
         what = "GOOD and BAD set the same variables to the same values"
@@ -110,7 +110,9 @@ def differences(good: Configuration, bad: Configuration) -> list[Difference]:
 
 
 def between(
-    good: Configuration, all_of_them: Sequence[Difference], as_bad: Sequence[Difference]
+    good: Configuration,
+    all_of_them: Sequence[SettingDifference],
+    as_bad: Sequence[SettingDifference],
 ) -> list[str]:
     """GOOD's variables with some differences as BAD has them, as SET= takes them."""
     values: dict[Name, str | None] = {**good}

@@ -17,7 +17,7 @@ from sandbox.profile.reader import load_library
 from sandbox.record.manifest import StartPart
 from sandbox.repro.reset import Appearance, look_at, reset
 from sandbox.repro.result import PREFIX, lock_of
-from sandbox.repro.run import Shared
+from sandbox.repro.run import SharedByRepeats
 from sandbox.repro.sessions import Sessions
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down, of_checkout
@@ -54,7 +54,7 @@ class Lease:
     stack: RunningStack
     first: Appearance
     """What it was when it was new."""
-    shared: Shared
+    shared: SharedByRepeats
     took: StartPart | None
     """How long it took to start; None: that is noted."""
     used: bool = False
@@ -66,7 +66,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class _StartingStack:
     """A stack that starts, maybe while another one is in use."""
 
     name: str
@@ -87,7 +87,7 @@ class ReproStacks:
     docker: Docker
     keeps_bases: bool = True
     _kept: Lease | None = None
-    _ahead: _Start | None = None
+    _ahead: _StartingStack | None = None
     _number: int = 0
     _left: set[str] = field(default_factory=set)
     """Names of stacks that are not removed yet."""
@@ -188,12 +188,14 @@ class ReproStacks:
             kept.shared.sessions.close()
             self._removals.append(self._beside.submit(self._remove, kept.name))
 
-    def _begun(self, wanted: WantedStack, shows: Shows) -> _Start:
+    def _begun(self, wanted: WantedStack, shows: Shows) -> _StartingStack:
         name = f"{PREFIX}-{self.own}-{self._number}"
         self._number += 1
-        return _Start(name, wanted.key, self._beside.submit(self._started, name, wanted, shows))
+        return _StartingStack(
+            name, wanted.key, self._beside.submit(self._started, name, wanted, shows)
+        )
 
-    def _finished(self, start: _Start, wanted: WantedStack) -> Lease | SandboxError:
+    def _finished(self, start: _StartingStack, wanted: WantedStack) -> Lease | SandboxError:
         """The stack; where it did not start beside another one, it is tried again alone."""
         try:
             return start.lease.result()
@@ -236,7 +238,7 @@ class ReproStacks:
             base_s=round(based_s - supplied_s, 2),
             up_s=round(time.monotonic() - based_s, 2),
         )
-        shared = Shared(Sessions(stack, client), first.states)
+        shared = SharedByRepeats(Sessions(stack, client), first.states)
         return Lease(name, wanted, stack, first, shared, took)
 
     def _has_bases(self, plan: Plan, bases: Mapping[str, Plan]) -> bool:
@@ -262,7 +264,7 @@ class ReproStacks:
                 progress(Note(f"{base.profile}: the first start of its server, kept"))
                 ensure_base_directory(self.docker, base, owner)
 
-    def _remove_started(self, start: _Start) -> None:
+    def _remove_started(self, start: _StartingStack) -> None:
         """Removes a stack that nobody needs any more, once it has started or failed."""
         with suppress(SandboxError):
             start.lease.result().shared.sessions.close()

@@ -13,7 +13,7 @@ from sandbox.cli.common.over_time import compare, history
 from sandbox.cli.common.queries import query
 from sandbox.cli.common.reports import document_of
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.record.manifest import Manifest, ReproPart
+from sandbox.record.manifest import Manifest, ReprosPart
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
 from sandbox.report.render import terminal
@@ -36,7 +36,7 @@ def repros(results: Path, records: list[Record], days: int = 0, **part: Any) -> 
     began = BEGAN + timedelta(days=days)
     manifest = Manifest(
         kind="repro", slug="metadata-lock", profile="mysql@9.7", command=["sandbox", "repro"],
-        started_utc=began, repro=ReproPart(key="k", **part),
+        started_utc=began, repro=ReprosPart(key="k", **part),
     )  # fmt: skip
     result = ResultFolder.create(results, manifest)
     for record in records:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.record.manifest import ReproPart
+from sandbox.record.manifest import ReprosPart
 from sandbox.repro.bisecting_commits import CommitBisector, FoundCommit
 from sandbox.repro.runner import ReproCell, ReproRunner
 from sandbox.repro.source_tree import SourceTree
@@ -55,11 +55,11 @@ def repo(tmp_path: Path) -> Path:
 class Builds(MadeUpRunner):
     """Carries out by what the build has left in the tree."""
 
-    def __init__(self, repo: Path, part: ReproPart | None = None) -> None:
+    def __init__(self, repo: Path, part: ReprosPart | None = None) -> None:
         super().__init__({})
         self.rates: dict[str, float | None] = {}
         self.repo = repo
-        self.part = part or ReproPart(key="k")
+        self.part = part or ReprosPart(key="k")
         self.built: list[str] = []
 
     @property

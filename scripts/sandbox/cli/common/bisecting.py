@@ -24,7 +24,7 @@ from sandbox.repro.bisecting import FIRST_REPEATS, Bisector, versions_between
 from sandbox.repro.bisecting_commits import CommitBisector
 from sandbox.repro.bisecting_settings import BAD, GOOD, SettingsBisector
 from sandbox.repro.definition import Repro
-from sandbox.repro.predicting import Needs
+from sandbox.repro.predicting import StartNeeds
 from sandbox.repro.result import key_of
 from sandbox.repro.runner import ReproCell, ReproRunner
 from sandbox.repro.settings import (
@@ -65,7 +65,7 @@ class BisectRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FoundOut:
     """What a search has found, for what is printed. ``said``: its own data."""
 
     answer: str
@@ -78,7 +78,7 @@ class Outcome:
 
 def bisect(request: BisectRequest, as_json: bool) -> int:
     """Searches, prints what was found; returns the exit code: 0 where it ended at an answer, 3
-    where everything that could tell had to be left out.
+    where it ended among commits that had to be left out.
 
     Raises SandboxError: exit 2 for missing or impossible ends, and for a BAD that does not show the
     bug; exit 130 on Ctrl-C.
@@ -94,7 +94,7 @@ def bisect(request: BisectRequest, as_json: bool) -> int:
     (repro,) = asked_repros(request.word, request.profile, request.sets)
     how = {"versions": _over_versions, "settings": _over_settings, "commits": _over_commits}
     try:
-        return how[request.over](_Search(request, repro, as_json))
+        return how[request.over](_Bisecting(request, repro, as_json))
     except KeyboardInterrupt:
         step = "try: the same command again"
         raise SandboxError("interrupted", RESUMED, step, ExitCode.INTERRUPTED) from None
@@ -110,7 +110,7 @@ def _refuse_others_options(request: BisectRequest) -> None:
         raise SandboxError(what, f"this one is over {request.over}", step)
 
 
-class _Search:
+class _Bisecting:
     """One search: what it is asked for, and the tools that it needs."""
 
     def __init__(self, request: BisectRequest, repro: Repro, as_json: bool) -> None:
@@ -147,7 +147,7 @@ class _Search:
             self.docker, key=key, search="bisect", afresh=request.afresh,
         )  # fmt: skip
 
-    def show(self, runner: ReproRunner, found: Outcome) -> int:
+    def show(self, runner: ReproRunner, found: FoundOut) -> int:
         """Prints the outcome."""
         runs = [RunData(record) for record in runner.result.records()]
         document = search_document(runs, found.answer, found.notes)
@@ -166,7 +166,7 @@ class _Search:
         return int(ExitCode.OK)
 
 
-def _noted(runner: ReproRunner, found: Outcome) -> None:
+def _noted(runner: ReproRunner, found: FoundOut) -> None:
     """Stores the outcome in the result, while it is still open."""
     runner.result.note_repro(
         answer=found.answer,
@@ -176,7 +176,7 @@ def _noted(runner: ReproRunner, found: Outcome) -> None:
     )
 
 
-def _over_versions(search: _Search) -> int:
+def _over_versions(search: _Bisecting) -> int:
     repro, library = search.repro, search.library
     available = available_here(search.docker, library)
     term = server_term(repro.profile, library)
@@ -189,15 +189,15 @@ def _over_versions(search: _Search) -> int:
         cell_of(each)
     versions = versions_between(term, search.good, search.bad, library, available)
 
-    def needs(version: str) -> Needs:
+    def needs(version: str) -> StartNeeds:
         """Without asking the engine again what it has: there may be dozens of versions."""
         cell = search.cell(version, repro, in_version(repro.profile, version, library))
         try:
             plan = make_plan(cell.request, library, available)
             bases = base_plans(base_requests(plan, library), library, available)
-            return Needs(*runner.stacks.needs(plan, bases))
+            return StartNeeds(*runner.stacks.needs(plan, bases))
         except SandboxError:  # it will be left out
-            return Needs()
+            return StartNeeds()
 
     with ReproLine("bisect") as line, measuring(lambda _: None):
         line.line(f"{repro.title}: {', '.join(versions)}")
@@ -210,7 +210,7 @@ def _over_versions(search: _Search) -> int:
             image = library.catalog.image(library.components.get(term.name).spec.image or term.name)
             exact = {tried.word: tried.row.version or tried.word for tried in found.tried}
             addresses = [image.notes_of(exact[each]) for each in (found.good, found.bad)]
-            outcome = Outcome(
+            outcome = FoundOut(
                 found.answer,
                 [f"release notes: {each}" for each in addresses if each],
                 found.predicted_s,
@@ -222,7 +222,7 @@ def _over_versions(search: _Search) -> int:
     return search.show(runner, outcome)
 
 
-def _over_settings(search: _Search) -> int:
+def _over_settings(search: _Bisecting) -> int:
     repro = search.repro
     good = _configuration(search.good, "GOOD")
     bad = _configuration(search.bad, "BAD")
@@ -241,7 +241,7 @@ def _over_settings(search: _Search) -> int:
                 runner, cell_of, line.line, search.first_repeats, search.pace
             )
             found = bisector.run(good, bad)
-            outcome = Outcome(
+            outcome = FoundOut(
                 found.answer,
                 [],
                 found.predicted_s,
@@ -272,7 +272,7 @@ def _configuration(text: str, end: str) -> Configuration:
     return configuration_in(text, content)
 
 
-def _over_commits(search: _Search) -> int:
+def _over_commits(search: _Bisecting) -> int:
     request, library = search.request, search.library
     if not (request.repo and request.build and request.binary):
         raise no_tree(request.repo)
@@ -306,7 +306,7 @@ def _over_commits(search: _Search) -> int:
                     search.first_repeats, search.pace,
                 )  # fmt: skip
                 found = bisector.run(good, bad)
-                outcome = Outcome(
+                outcome = FoundOut(
                     found.answer,
                     [],
                     found.predicted_s,

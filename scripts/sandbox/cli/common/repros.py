@@ -16,7 +16,7 @@ from sandbox.load.common.workload import Event, Progress
 from sandbox.measure.execute import SAVE
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library
-from sandbox.record.manifest import ReproPart
+from sandbox.record.manifest import ReprosPart
 from sandbox.record.store import ResultFolder, slug_of
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import json as json_of
@@ -116,7 +116,7 @@ def known_pace(results: Path, slugs: Sequence[str]) -> Pace:
     return pace_of(_parts_of(results, slugs))
 
 
-def _parts_of(results: Path, slugs: Sequence[str]) -> Iterator[ReproPart]:
+def _parts_of(results: Path, slugs: Sequence[str]) -> Iterator[ReprosPart]:
     for ending in slugs:
         paths = sorted(results.glob(f"2*-{slug_of(ending).lower()}/manifest.json"))
         for path in paths[-_PACED_BY:]:
