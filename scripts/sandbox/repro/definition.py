@@ -43,7 +43,9 @@ class Data(BaseModel):
     sql: str | None = None
     """Statements, separated by semicolons."""
     file: str | None = None
-    """A dump: .sql, .sql.gz or .sql.zst."""
+    """A dump: .sql, .sql.gz or .sql.zst, into the repro's schema; or a folder of mydumper, into the
+    schemas that it has.
+    """
     rows: dict[str, Generated] = Field(default_factory=dict)
     """By table, after the statements and the dump."""
 

@@ -10,6 +10,7 @@ from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import YamlFile
 from sandbox.repro.definition import BothSides, Data, Generated, Repro
+from sandbox.repro.dump_loading import DumpError, refuse_dump
 
 REPROS = profile_folders("repros")
 STDIN = "-"
@@ -65,8 +66,7 @@ def _read(path: Path, text: str | None) -> tuple[Repro, YamlFile]:
         raise file.wrong((), "a repro is a mapping: title, question, profile, steps, expect")
     try:
         repro = Repro.model_validate({**file.data, "name": path.stem})
-        if repro.load.file and not Path(repro.load.file).is_file():
-            raise file.wrong(("load", "file"), f"load.file: {repro.load.file} is not there")
+        _refuse_missing(repro, file)
         return repro, file
     except ValidationError as error:
         problems = error.errors()
@@ -77,6 +77,21 @@ def _read(path: Path, text: str | None) -> tuple[Repro, YamlFile]:
         said = _text(problem)
         where = ".".join(str(part) for part in place)
         raise file.wrong(place, f"{where}: {said}" if where else said) from error
+
+
+def _refuse_missing(repro: Repro, file: YamlFile) -> None:
+    """Raises SandboxError (exit 2) for a dump that cannot be loaded, or a step's file that is not
+    there.
+    """
+    if repro.load.file:
+        try:
+            refuse_dump(Path(repro.load.file))
+        except DumpError as problem:
+            raise file.wrong(("load", "file"), f"load.file: {problem}") from problem
+    for number, step in enumerate(repro.steps):
+        for path in step.files:
+            if not Path(path).is_file():
+                raise file.wrong(("steps", number), f"steps.{number}: {path} is not there")
 
 
 def _text(problem: Any) -> str:

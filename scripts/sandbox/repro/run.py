@@ -1,6 +1,5 @@
 """A repro on a running stack: its data, its steps, what is expected, and its record."""
 
-import gzip
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from sandbox.record.redaction import mask
 from sandbox.record.repro import ExpectationRecord, ReproRecord, Side, StepRecord
 from sandbox.repro.affected import expected_side
 from sandbox.repro.definition import Data, Repro
+from sandbox.repro.dump_loading import DumpError, load_dump
 from sandbox.repro.expectation import Expectation
 from sandbox.repro.sessions import Sessions
 from sandbox.repro.stage import SCHEMA, LiveStage
@@ -178,7 +178,10 @@ def _on_writer(run: ReproRun, statements: Sequence[str], schema: str | None = SC
 
 def _make_data(run: ReproRun, data: Data) -> None:
     if data.file:
-        _restore(run, Path(data.file))
+        try:
+            load_dump(run.stack, run.session.client, run.session.writer, Path(data.file), SCHEMA)
+        except DumpError as problem:
+            raise RunEndedError("failed", f"load.file: {problem}") from problem
     if data.sql:
         session = "load"
         place = run.on.place(None)
@@ -193,20 +196,6 @@ def _make_data(run: ReproRun, data: Data) -> None:
             numbers = range(first, min(first + _CHUNK, rows.count + 1))
             values = ", ".join(f"({rows.values.replace('{n}', str(n))})" for n in numbers)
             _on_writer(run, [f"INSERT INTO {table} VALUES {values}"])  # noqa: S608  (the user's)
-
-
-def _restore(run: ReproRun, path: Path) -> None:
-    """A dump, by the servers' own client in the client node."""
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as problem:
-        raise RunEndedError("failed", f"load.file: {path} cannot be read: {problem}") from problem
-    at = run.session.writer
-    argv = ["mysql", "--defaults-file=/sandbox/root.cnf", "-h", at.host, "-P", str(at.port), SCHEMA]
-    done = run.stack.run(run.session.client, argv, text, _DATA_S)
-    if done.code:
-        raise RunEndedError("failed", f"load.file: {path} fails: {done.last_error}")
 
 
 def _wait_everywhere(run: ReproRun) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
@@ -146,6 +146,17 @@ class ReproStep(BaseModel, ABC):
         """Its word as in the file: ``until @galera1``."""
         word = type(self).__module__.rpartition(".")[2]
         return f"{word} @{self.place}" if self.place else word
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Paths of files that it needs on this machine."""
+        return ()
+
+    def images_for(self, _family: str, _version: str) -> Sequence[str]:
+        """Images that it runs beside a server of this family and version, as `stream_beside` takes
+        them.
+        """
+        return ()
 
     @abstractmethod
     def carry_out(self, stage: Stage, number: int) -> StepRecord:
