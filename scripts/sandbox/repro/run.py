@@ -36,7 +36,7 @@ from sandbox.repro.sessions import Sessions
 from sandbox.repro.stage import SCHEMA, LiveStage
 from sandbox.repro.step import StepError
 from sandbox.stack.client_python import QueryResult, Target, ask, targets_of
-from sandbox.stack.protocol import StackNode
+from sandbox.stack.protocol import StackNode, followers
 
 PREPARE = "prepare"
 STEPS = "steps"
@@ -151,6 +151,7 @@ def prepare(run: ReproRun) -> None:
     grants = [f"GRANT ALL ON {SCHEMA}.* TO sbtest@'%'"] if through_proxy else []
     fresh = [f"DROP DATABASE IF EXISTS {SCHEMA}", f"CREATE DATABASE {SCHEMA}", *grants]
     _on_writer(run, fresh, None)
+    _on_independent(run, fresh)
     _make_data(run, run.request.asked.load)
     _wait_everywhere(run)
 
@@ -174,6 +175,25 @@ def _on_writer(run: ReproRun, statements: Sequence[str], schema: str | None = SC
     answer = ask(run.stack, run.session.client, [target], statements, _DATA_S)[at.node]
     if answer.error:
         raise RunEndedError("failed", f"its data cannot be made: {answer.error}")
+
+
+def _followers(run: ReproRun) -> list[StackNode]:
+    """The servers that get what the writer has."""
+    writer = run.session.writer.node
+    found = followers(run.session.servers, writer)
+    return [server for server in found if server.name != writer]
+
+
+def _on_independent(run: ReproRun, statements: Sequence[str]) -> None:
+    """The empty schema on servers that follow nobody: sessions are in it there, too."""
+    with_data = {run.session.writer.node, *(server.name for server in _followers(run))}
+    others = [server for server in run.session.servers if server.name not in with_data]
+    if not others:
+        return
+    answers = ask(run.stack, run.session.client, targets_of(others), statements, _DATA_S)
+    for name, answer in answers.items():
+        if answer.error:
+            raise RunEndedError("failed", f"{name}: its schema cannot be made: {answer.error}")
 
 
 def _make_data(run: ReproRun, data: Data) -> None:
@@ -200,8 +220,7 @@ def _make_data(run: ReproRun, data: Data) -> None:
 
 def _wait_everywhere(run: ReproRun) -> None:
     """Until every server that follows has the schema and its data."""
-    session = run.session
-    servers = [server for server in session.servers if server.name != session.writer.node]
+    servers = _followers(run)
     if not servers:
         return
     mark = f"CREATE TABLE {SCHEMA}.sandbox_is_here (id int primary key)"
