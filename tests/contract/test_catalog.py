@@ -13,6 +13,7 @@ from contract import stacks
 from sandbox.measure.trial import drivers
 from sandbox.profile.images import Build, CatalogImage, VersionSeries, built_reference
 from sandbox.profile.versions import belongs_to, package_tag, packaged_version
+from sandbox.repro import mysqltest
 from sandbox.upgrade import toolkit
 
 IMAGES = stacks.LIBRARY.catalog.images
@@ -115,8 +116,10 @@ def test_what_runs_without_a_registry_is_the_default() -> None:
 
 
 def images_in_use() -> set[str]:
-    """Image keys that some component runs, and those of what runs beside a client."""
-    keys = {drivers.IMAGE, toolkit.IMAGE}
+    """Image keys that some component runs, and those of what runs beside a node: drivers, toolkit,
+    mysqltest.
+    """
+    keys = {drivers.IMAGE, toolkit.IMAGE, *mysqltest.IMAGES.values()}
     for name in stacks.COMPONENTS:
         spec = stacks.component(name).spec
         keys |= {auxiliary.image for auxiliary in spec.auxiliary.values()}

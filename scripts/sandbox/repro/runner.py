@@ -24,6 +24,7 @@ from sandbox.repro.result import Asked, opened_result, own_of, recorded
 from sandbox.repro.run import REPRO, ReproRequest, ReproRun, request_of
 from sandbox.repro.stacks import Lease, ReproStacks, Shows, WantedStack
 from sandbox.repro.versions import VersionOfRepro
+from sandbox.stack.beside import supply_beside
 from sandbox.stack.engine import Docker
 
 RESUMES = "resumes"
@@ -150,6 +151,7 @@ class ReproRunner:
         """
         made = {cell.name: self._recorded(cell) for cell in cells if not self.is_open(cell)}
         waiting = [cell for cell in cells if cell.name not in made and cell.plan is not None]
+        self._supply_beside(waiting)
         ordered = [cell for group in _by_plan(waiting) for cell in group]
         for number, cell in enumerate(ordered, 1):
             made[cell.name] = self._repeats(cell, _next_stack(ordered[number:], cell))
@@ -158,6 +160,15 @@ class ReproRunner:
     def is_open(self, cell: ReproCell) -> bool:
         """Whether a repeat of a cell is still to be made."""
         return not self._is_over(self._recorded(cell), cell)
+
+    def _supply_beside(self, cells: Sequence[ReproCell]) -> None:
+        """Images that steps run beside servers. Raises SandboxError (exit 4) where one cannot be
+        had.
+        """
+        wanted = dict.fromkeys(image for cell in cells for image in _images_beside(cell))
+        for image in wanted:
+            with self.shows() as progress:
+                supply_beside(image, progress, self.docker)
 
     def _recorded(self, cell: ReproCell) -> list[Record]:
         """The repeats of a cell that are over, up to the first one that is not."""
@@ -261,6 +272,14 @@ def _is_final(error: BaseException | None) -> bool:
     if error is None:
         return True
     return isinstance(error, SandboxError) and error.exit_code is ExitCode.BAD_INPUT
+
+
+def _images_beside(cell: ReproCell) -> Iterator[str]:
+    if cell.plan is not None:
+        for group in cell.plan.groups:
+            for server in group.servers[:1]:
+                for step in cell.repro.steps:
+                    yield from step.images_for(group.family, server.version)
 
 
 def _shows_it(record: Record) -> bool:

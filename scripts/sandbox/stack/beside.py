@@ -30,8 +30,8 @@ def stream_beside(
 
     Its input stays open until ``close_stdin``; the engine ends that when our client dies, however
     it dies, so that a program which ends with its input leaves nothing. ``image``: a key of the
-    catalog, which `supply_beside` has put on the engine; ``weight``: of its processors, a server's
-    being 1.
+    catalog, maybe with a version (``mariadb-test@10.11``), which `supply_beside` has put on the
+    engine; ``weight``: of its processors, a server's being 1.
     """
     own = f"{node.node}-{PURPOSE}"
     name = f"{identity.project}-{own}"
@@ -53,14 +53,16 @@ def end_beside(docker: Docker, found: Iterable[Container]) -> None:
 
 
 def choice_of(image: str, docker: Docker) -> "ImageChoice":
-    """The image of a key of the catalog, as this machine gets it."""
+    """The image of a key of the catalog, maybe with a version, as this machine gets it."""
     # Late, for start-up time: Pydantic's models, which the guard of a trial does without.
     from sandbox.profile.images import choose_image
     from sandbox.profile.reader import load_library, load_lock
     from sandbox.stack.images import engine_availability
 
     catalog = load_library().catalog
-    return choose_image(catalog, image, None, engine_availability(load_lock(), docker, catalog))
+    key, _, version = image.partition("@")
+    available = engine_availability(load_lock(), docker, catalog)
+    return choose_image(catalog, key, version or None, available)
 
 
 def supply_beside(image: str, on_event: OnEvent, docker: Docker) -> None:

@@ -302,7 +302,8 @@ class RunningStack(Protocol):
         """Starts a program in a container of its own, in the network of a node; it ends with its
         input.
 
-        ``image``: a key of the catalog, whose image is here; ``weight``: of its CPUs, as `weigh`.
+        ``image``: a key of the catalog (or key@version), whose image is here; ``weight``: of its
+        CPUs, as `weigh`.
         """
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
