@@ -20,6 +20,7 @@ _LISTS = frozenset({"plugin_load_add"})
 _PLAIN = re.compile(r"[\w./:,=@%+*() -]*", re.ASCII)
 _TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
 _OPTION = re.compile(r"^\s+(?:-\w, )?--([a-z][\w-]+)", re.MULTILINE)
+_NO_VALUE = "(No default value)"
 _PREFIXES = ("skip_", "enable_", "disable_", "maximum_")
 _NEAR = 0.8
 """A name unlike any known one may belong to a plugin: only the server can decide."""
@@ -151,6 +152,22 @@ def names_in(help_text: str) -> Names:
         table = help_text[ruled.end() :].strip("\n").partition("\n\n")[0]
         names += [line.split()[0] for line in table.splitlines() if line.strip()]
     return frozenset(canonical(name) for name in names)
+
+
+def defaults_in(help_text: str) -> dict[str, str | None]:
+    """Variable → its value in the table below the ruled line of ``mysqld --no-defaults --verbose
+    --help``; None: it has none.
+    """
+    ruled = _TABLE.search(help_text)
+    if ruled is None:
+        return {}
+    found: dict[str, str | None] = {}
+    for line in help_text[ruled.end() :].strip("\n").partition("\n\n")[0].splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name:
+            text = value.strip()
+            found[canonical(name)] = None if text == _NO_VALUE else text
+    return found
 
 
 class UnknownVariableError(SandboxError):

@@ -13,7 +13,7 @@ from sandbox.profile.own_files import server_files
 from sandbox.profile.plan import Node, Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library, load_lock
-from sandbox.profile.variables import Names, names_in, refuse_mistyped
+from sandbox.profile.variables import Names, defaults_in, names_in, refuse_mistyped
 from sandbox.stack.binaries import refuse_other_processor
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability, image_id
@@ -97,12 +97,32 @@ def _of_image(image: str, server: str, docker: Docker) -> Names:
     return names
 
 
+def option_defaults(profile: str, docker: Docker) -> Mapping[str, str | None] | None:
+    """The options of the first server of a profile with their defaults, as its program lists them.
+
+    None where there is no engine, or its image is not on it, or the profile cannot be planned.
+    """
+    library = load_library()
+    try:
+        made = make_plan(PlanRequest(profile), library, available_here(docker, library))
+    except SandboxError:
+        return None
+    server = made.databases[0]
+    if server.choice.source != "local":
+        return None
+    return defaults_in(_help_of(server.image, server.component.spec.server, docker)) or None
+
+
 def _asked(image: str, server: str, docker: Docker) -> Names:
+    return names_in(_help_of(image, server, docker))
+
+
+def _help_of(image: str, server: str, docker: Docker) -> str:
     """Empty where it takes too long: names are then unchecked, as for a missing image."""
     labels = helper_options(identity("variables"))
     run = ("run", "--rm", "--network", "none", *labels, "--entrypoint", server, image)
     answer = docker.begin(*run, "--no-defaults", "--verbose", "--help").answer_within(_PATIENCE_S)
-    return names_in(answer.stdout) if answer.code == 0 else frozenset()
+    return answer.stdout if answer.code == 0 else ""
 
 
 def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapping[str, Plan]:

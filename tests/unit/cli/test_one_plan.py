@@ -40,6 +40,7 @@ OF_NO_STACK = {
     "heal",
     "help",
     "history",
+    "import",
     "list",
     "logs",
     "profiles",

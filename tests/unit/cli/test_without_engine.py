@@ -14,6 +14,7 @@ from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
 from sandbox.cli.common import lists
 from sandbox.cli.common.exports import export
+from sandbox.cli.common.importing import import_
 from sandbox.cli.common.over_time import compare, history
 from sandbox.cli.common.packing import pack
 from sandbox.cli.common.queries import query
@@ -25,6 +26,15 @@ from unit.cli.test_result_commands import a_result
 from unit.report.made_up import write_report
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def a_report(folder: Path) -> str:
+    """The text of a bug report."""
+    path = folder / "report.txt"
+    path.write_text("A bug\n\nmysql> select 1;\n")
+    return str(path)
+
+
 LOOKS: dict[str, Callable[[Path], object]] = {
     "help": lambda _: help_command.command(),
     "profiles": lambda _: profiles.command(),
@@ -37,6 +47,7 @@ LOOKS: dict[str, Callable[[Path], object]] = {
         "gap-lock-deadlock", None, None, (), str(results / "pack"), False, local=False
     ),
     "report": lambda results: write_report(find_result(None, results, "report")),
+    "import": lambda results: import_(a_report(results), str(results / "mine.yaml"), as_json=False),
 }
 """Commands that do all of their work without an engine."""
 PLANS: dict[str, Callable[[str], object]] = {
