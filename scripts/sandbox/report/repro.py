@@ -47,7 +47,7 @@ def repro_document(
     alone = len(names) == 1 and first is not None
     title = first.title if alone and first else counted(len(names), "repro")
     sections = [Section(_parts(rows, several=len(names) > 1))]
-    sections += [_steps_section(record) for record in _telling(records)]
+    sections += [_steps_section(record, heading) for heading, record in _telling(records).items()]
     if records and records[-1].nodes:
         last = records[-1]
         sections.append(machine_section(environment_rows(records), node_rows(last, last.stack)))
@@ -75,7 +75,7 @@ def search_document(
     whole = repro_document(runs, command, when)
     first, *others = whole.sections
     said = [Notes([Said(each) for each in notes])] if notes else []
-    found = Section([Said(answer), *said, *first.parts])
+    found = Section([Said(answer, Medium.TERMINAL), *said, *first.parts])
     return replace(whole, sections=[found, *others], answer=Said(answer, Medium.PAPER))
 
 
@@ -218,20 +218,32 @@ def _seen(rows: Sequence[ReproRow], medium: Medium = Medium.EVERYWHERE) -> Notes
     return Notes(items, "Seen", medium)
 
 
-def _telling(records: Sequence[Record]) -> list[Record]:
-    """Of each cell the first record with the verdict that its row has."""
+def _telling(records: Sequence[Record]) -> dict[str, Record]:
+    """Records whose steps are shown, by their headings: of each cell the first one with the verdict
+    of its row; of the tries of a search the first with the bug, and the first without.
+    """
+    rows = rows_of(records)
+    label = _label_of_tries(rows) if len({row.repro for row in rows}) == 1 else ""
     found: dict[str, Record] = {}
-    verdicts = {row.cell: row.verdict for row in rows_of(records)}
-    for record in records:
-        if record.repro is not None and record.repro.verdict == verdicts[record.cell]:
-            found.setdefault(record.cell, record)
-    return list(found.values())
+    for row in rows:
+        record = next((each for each in records if _has_verdict(each, row)), None)
+        if record is None or record.repro is None:
+            continue
+        heading = f"{row.repro} in {record.profile}: steps"
+        if label:
+            heading = f"{row.repro}, {row.verdict}: steps"
+        found.setdefault(heading, record)
+    return found
 
 
-def _steps_section(record: Record) -> Section:
+def _has_verdict(record: Record, row: ReproRow) -> bool:
+    repro = record.repro
+    return record.cell == row.cell and repro is not None and repro.verdict == row.verdict
+
+
+def _steps_section(record: Record, heading: str) -> Section:
     repro = record.repro
     assert repro is not None  # noqa: S101  (chosen by its verdict)
-    heading = f"{repro.name} in {record.profile}: steps"
     parts: list[Part] = [_steps_table(repro)]
     if repro.links:
         parts.append(FactList([Fact("report", link) for link in repro.links]))
@@ -266,4 +278,6 @@ def _came(step: StepRecord) -> str:
     if step.rows:
         shown = step.rows[-1][:3]
         return "; ".join(", ".join("NULL" if c is None else c for c in row) for row in shown)
+    if step.affected is not None and step.affected > 0:
+        return f"ok, {step.affected} rows affected"
     return "ok"

@@ -14,7 +14,8 @@ class ResultExpectation(OfStep, Wanted):
     @property
     def text(self) -> str:
         keys = self.model_dump(exclude={"step", "place", "unordered"}, exclude_none=True)
-        said = ", ".join(f"{key} {value}" for key, value in keys.items()) or "no error"
+        texts = {key: _text_of(value) for key, value in keys.items()}
+        said = ", ".join(f"{key} {value}" for key, value in texts.items()) or "no error"
         return f"{self.step}: {said}"
 
     def looked(self, stage: Stage) -> Looked:
@@ -29,3 +30,10 @@ class ResultExpectation(OfStep, Wanted):
             return Looked(False, f"{self.step} has not ended{waits}")
         problem = self.problem(came)
         return Looked(problem is None, f"{self.step}: {problem or came_text(came)}")
+
+
+def _text_of(value: object) -> str:
+    """``1213 or 1020`` of a list of codes."""
+    if isinstance(value, list) and all(isinstance(each, int) for each in value):
+        return " or ".join(str(each) for each in value)
+    return str(value)
