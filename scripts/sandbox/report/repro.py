@@ -28,8 +28,8 @@ from sandbox.report.result import (
     environment_rows,
     machine_section,
     node_rows,
-    run_again,
 )
+from sandbox.report.text import UNKNOWN, make_command
 
 _LOOKS = {"reproduced": "worse", "fixed": "better", "neither": "unclear", "unknown": "unclear"}
 _RATE_NOTE = "The interval of the rate is exact (Clopper and Pearson), 95 %."
@@ -50,9 +50,10 @@ def repro_document(
     sections += [_steps_section(record, heading) for heading, record in _telling(records).items()]
     if records and records[-1].nodes:
         last = records[-1]
-        sections.append(machine_section(environment_rows(records), node_rows(last, last.stack)))
+        machine = [row for row in environment_rows(records) if row[1] != UNKNOWN]
+        sections.append(machine_section(machine, node_rows(last, last.stack)))
         if alone:
-            sections.append(again_section("How to reproduce it", run_again(last, command)))
+            sections.append(again_section("How to reproduce it", [make_command(command, {})]))
     return Document(
         Said(title),
         sections,
@@ -262,7 +263,7 @@ def _steps_table(repro: ReproRecord) -> Table:
     for expectation in repro.expectations:
         met = {True: "yes", False: "no", None: "unknown"}[expectation.met]
         text = f"{expectation.side}: {expectation.text}"
-        rows.append(Row.of(["", text, "", met, expectation.seen]))
+        rows.append(Row.of(["", text, "", "", f"{met}: {expectation.seen}"]))
     return Table(columns, rows)
 
 
