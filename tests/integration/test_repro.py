@@ -74,6 +74,14 @@ def test_sessions_wait_for_one_another_and_repeats_share_a_stack() -> None:
     assert waiting["ended_ms"] is None
 
 
+def test_clients_that_go_away_are_told_apart_by_their_causes() -> None:
+    data = carried_out("--repro", "communication-packets")
+    (record,) = records_of(data)
+    assert record["repro"]["verdict"] == "reproduced", record["repro"]["seen"]
+    half = next(each for each in record["repro"]["steps"] if each["text"].endswith("(half of it)"))
+    assert half["blocked"] is True and half["ended_ms"] is None
+
+
 def test_a_file_from_standard_input_that_does_not_go_as_it_says() -> None:
     text = HOLDS.replace("  - wait: 60s\n", "").replace("update t set id = 2", "updat t")
     data = carried_out("--repro", "-", code=3, stdin=text)
