@@ -157,6 +157,8 @@ class FakeStack:
     )
     not_ready: dict[str, str] = field(default_factory=dict)
     states: dict[str, ServerStatus] = field(default_factory=dict)
+    within: dict[str, list[str]] = field(default_factory=dict)
+    """Node → what a program beside it prints."""
     lacks: dict[str, str] = field(default_factory=dict)
     """What its engine's kernel cannot do → the reason."""
     profile: str = "mysql@9.7+replica1"
@@ -300,6 +302,15 @@ class FakeStack:
             "more": 0,
             "unread_tables": {},
         }
+
+    def stream_within(self, node: str, argv: Sequence[str]) -> Stream:
+        self.streamed.append([node, *argv])
+        stream = FakeStream(self.within.get(node, []))
+        self.streams.append(stream)
+        return stream
+
+    def described(self, node: str) -> Mapping[str, Any]:
+        return {"Name": node, "Config": {"Env": ["LANG=C.UTF-8", "ADMIN_PASSWORD=hidden"]}}
 
     def _count_load(self) -> None:
         counters = self._status(self.entry.node)

@@ -2,7 +2,9 @@
 them.
 """
 
+import io
 import re
+import tarfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +48,7 @@ _LAST_LOOK_S = 0.1
 """For the answers that have arrived while another node was waited for."""
 UPGRADED = "upgraded"
 _QUESTIONS = files(__package__).joinpath("questions.sh").read_text(encoding="utf-8")
+_PASSWORDS = "/sandbox/passwords"
 
 
 class StackNodes:
@@ -311,6 +314,13 @@ class StackNodes:
         bound = ["--since", since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")] if since else []
         return self.docker.stream("logs", "--timestamps", *bound, self.container(node).id).text()
 
+    def described(self, node: str) -> Mapping[str, Any]:
+        container = self.container(node)
+        found: Mapping[str, Any] | None = inventory.inspected(
+            self.docker, container.id, "{{json .}}"
+        )
+        return found or {}
+
     def engine(self) -> Engine:
         return engine_facts(self.docker)
 
@@ -322,9 +332,15 @@ class StackNodes:
 
     @cached_property
     def _secrets(self) -> frozenset[str]:
-        return frozenset(
-            self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split()
-        )
+        client = self.client
+        answer = self.docker.answer("exec", client.id, "cat", _PASSWORDS)
+        if answer.code == 0:
+            return frozenset(answer.stdout.split())
+        # It is frozen, or has ended: the engine reads the file.
+        packed = self.docker.ask("cp", f"{client.id}:{_PASSWORDS}", "-").encode()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            file = archive.extractfile(archive.getmembers()[0])
+            return frozenset(file.read().decode().split() if file else ())
 
 
 def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sandbox.core.words import ImageOrigin
 from sandbox.stack.server_status import ServerStatus
@@ -305,6 +305,16 @@ class RunningStack(Protocol):
         ``image``: a key of the catalog (or key@version), whose image is here; ``weight``: of its
         CPUs, as `weigh`.
         """
+
+    def stream_within(self, node: str, argv: Sequence[str]) -> Stream:
+        """Starts a program of the client's image beside a node, in a container of its own with the
+        node's processes and network, its files under ``/proc/1/root``, and the right to trace them.
+
+        It also works while the node is frozen. The program ends by itself; its input stays open.
+        """
+
+    def described(self, node: str) -> Mapping[str, Any]:
+        """The engine's whole description of a node's container, its environment included."""
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         """Each node's answer to its readiness question, all asked at once."""

@@ -18,6 +18,7 @@ from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import NodeControl, OnEvent, RunningStack
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.server_status import ServerStatus
+from sandbox.stack.within import stream_within
 
 
 class Stack(StackNodes, RunningStack):  # type: ignore[override]  # its inputs are read on first use
@@ -40,6 +41,10 @@ class Stack(StackNodes, RunningStack):  # type: ignore[override]  # its inputs a
     ) -> CommandStream:
         where = self.container(node)
         return stream_beside(self.docker, self.identity, where, image, argv, weight)
+
+    def stream_within(self, node: str, argv: Sequence[str]) -> CommandStream:
+        where = self.container(node)
+        return stream_within(self.docker, self.identity, where, self.client.image, argv)
 
     def upgrade(self, node: str, version: str) -> None:
         # Late, for start-up time: it plans, and the planner's libraries take longer than all that a
