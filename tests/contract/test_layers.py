@@ -19,6 +19,7 @@ LAYERS = [
     "record",
     "judge",
     "stack",
+    "collect",
     "load",
     "failure",
     "consistency",

@@ -22,6 +22,13 @@ def mask(text: str, secrets: Collection[str]) -> str:
     return text
 
 
+def mask_bytes(data: bytes, secrets: Collection[str]) -> bytes:
+    """Binary data with every known password overwritten, its length unchanged."""
+    for secret in filter(None, map(str.encode, secrets)):
+        data = data.replace(secret, b"*" * len(secret))
+    return data
+
+
 def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
     """Server variables, with each value masked that is a password by its name or by its content."""
 

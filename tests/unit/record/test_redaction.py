@@ -2,13 +2,26 @@
 
 import pytest
 
-from sandbox.record.redaction import MASK, SecretFoundError, mask, mask_variables, refuse_secrets
+from sandbox.record.redaction import (
+    MASK,
+    SecretFoundError,
+    mask,
+    mask_bytes,
+    mask_variables,
+    refuse_secrets,
+)
 
 SECRETS = frozenset({"Zx9Password000000000000a"})
 
 
 def test_text_is_masked() -> None:
     assert mask("password=Zx9Password000000000000a;", SECRETS) == f"password={MASK};"
+
+
+def test_binary_data_keeps_its_length() -> None:
+    data = b"\0\xffZx9Password000000000000a\0"
+    assert mask_bytes(data, SECRETS) == b"\0\xff" + b"*" * 24 + b"\0"
+    assert mask_bytes(data, {""}) == data
 
 
 def test_an_empty_secret_masks_and_refuses_nothing() -> None:
