@@ -31,6 +31,7 @@ OF_NO_STACK = {
     "bench",
     "check",
     "clean",
+    "collect",
     "compare",
     "doctor",
     "down",

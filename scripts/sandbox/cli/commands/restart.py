@@ -8,7 +8,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.stack import lifecycle
 from sandbox.stack.stack import Stack
 
-ABOUT = About(group="stacks", after="logs")
+ABOUT = About(group="stacks", after="collect")
 
 
 def command(name: Name = None, node: Node = None, timeout: Timeout = None) -> None:
