@@ -15,6 +15,7 @@ import pytest
 
 from integration.live import SANDBOX, run
 from integration.turns import of_today
+from sandbox.collect.archive import read_archive
 from sandbox.repro.file import repro_names
 from sandbox.stack.naming import project_name
 
@@ -88,6 +89,10 @@ def test_a_file_from_standard_input_that_does_not_go_as_it_says() -> None:
     (record,) = records_of(data)
     assert record["repro"]["verdict"] == "neither"
     assert record["repro"]["seen"].startswith("step 2 (s1: updat t): error 1064")
+    (archive,) = Path(data["result"]).glob(f"runs/*/{record['files']['evidence']}")
+    evidence = {path.partition("/")[2] for path, _ in read_archive(archive)}
+    assert {"mysql1/stacks.txt", "mysql1/innodb-status.txt", "mysql1/log.txt"} <= evidence
+    assert "mysql1/pt-stalk.txt" not in evidence
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])

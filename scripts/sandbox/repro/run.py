@@ -31,6 +31,7 @@ from sandbox.record.repro import ExpectationRecord, ReproRecord, Side, StepRecor
 from sandbox.repro.affected import expected_side
 from sandbox.repro.definition import Data, Repro
 from sandbox.repro.dump_loading import DumpError, load_dump
+from sandbox.repro.evidence import keep_evidence
 from sandbox.repro.expectation import Expectation
 from sandbox.repro.sessions import Sessions
 from sandbox.repro.stage import SCHEMA, LiveStage
@@ -65,12 +66,15 @@ class SharedByRepeats:
 
 @dataclass(frozen=True)
 class ReproRequest(RunRequest):
-    """The request to carry out a repro once. ``shared``: of the stack, None where it has none."""
+    """The request to carry out a repro once. ``shared``: of the stack, None where it has none;
+    ``evidence``: whether that of the stack is kept after a crash, a hang or what nobody expected.
+    """
 
     repro: Repro | None = None
     shared: SharedByRepeats | None = None
     patience_s: float | None = None
     """The most that any statement may take, whatever its own `within`; None: what that says."""
+    evidence: bool = True
 
     @property
     def name(self) -> str:
@@ -279,6 +283,8 @@ def judge(run: ReproRun) -> None:
             expectations.append(_looked(stage, side, each))
     run.seconds = stage.now_ms() / 1000
     _record(run, expectations)
+    if run.request.evidence:
+        keep_evidence(run, run.judged)
     stage.close()
     run.consistency = compare_stack(run.stack, run.session.client)
     run.checks += checks_of(run.consistency)

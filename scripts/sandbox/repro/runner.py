@@ -245,7 +245,12 @@ class ReproRunner:
         self.on_event(Progress(cell.name, f"repeat {block}"))
         seed = None if self.seed is None else seed_of(self.seed, block)
         request: ReproRequest = request_of(cell.repro, seed, self.command)
-        request = replace(request, shared=lease.shared, patience_s=self.patience_s)
+        request = replace(
+            request,
+            shared=lease.shared,
+            patience_s=self.patience_s,
+            evidence=self.search is None,  # a search makes too many tries for that
+        )
         opening = open_stack(lease.stack, request, self.on_event, lease.facts)
         run: ReproRun = REPRO.begin(opening, RunPlace(self.result, cell.name, block, now()))
         record = execute(run, REPRO, self.result)
