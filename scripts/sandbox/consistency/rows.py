@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from sandbox.consistency import in_client
 from sandbox.consistency.sets import ServerSet
 from sandbox.record.consistency import ConsistencyRecord
-from sandbox.stack.client_python import answer_of, script_argv, targets_of
+from sandbox.stack.client_python import answer_of, folder_of, ship, targets_of
 from sandbox.stack.protocol import RunningStack
 
 MODULE = "compare_rows"
@@ -36,14 +37,25 @@ def compare_rows(
     if not servers.writers:
         return record.model_copy(update={"problem": "no server of this group takes writes"})
     request = _request(servers, tables, wait_s)
-    answered = stack.run(
-        client, script_argv(in_client.__name__, MODULE), json.dumps(request), LIMIT_S
-    )
+    contents = _program()
+    ship(stack, client, contents)
+    argv = ["python3", f"{folder_of(contents)}/{MODULE}.py"]
+    answered = stack.run(client, argv, json.dumps(request), LIMIT_S)
     found: Mapping[str, Any] = answer_of(answered, client, MODULE)
     unread = {**servers.out, **found["unread"]}
     return ConsistencyRecord.model_validate(
         {**found, "reference": servers.reference, "unread": unread}
     )
+
+
+def _program() -> dict[str, str]:
+    """The modules of the program, which import each other and are shipped together: name → text."""
+    shipped = files(in_client).iterdir()
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in shipped
+        if file.name.startswith("compare_") and file.name.endswith(".py")
+    }
 
 
 def _request(servers: ServerSet, tables: Sequence[str], wait_s: float) -> dict[str, Any]:

@@ -46,9 +46,7 @@ class NodeRecord(Part):
     next two: null where there is no container, or where its counters could not be read.
     """
     read_bytes: int | None = None
-    """From block devices; a stacked device (LVM, RAID) counts at each level, as in `docker
-    stats`.
-    """
+    """From block devices; a stacked one (LVM, RAID) counts at each level, as in `docker stats`."""
     written_bytes: int | None = None
 
 
@@ -124,9 +122,7 @@ class WorkloadRecord(Part):
 
 
 class KindMetrics(Part):
-    """Figures of one kind of transaction; ``background``: it accompanied the load and is not part
-    of its figures.
-    """
+    """Figures of one kind of transaction; those of a ``background`` one are not the load's."""
 
     transactions: int
     tps: float | None = None
@@ -386,9 +382,7 @@ class Record(Part):
     upgrade: UpgradeRecord | None = None
     """Each null in a run of another kind."""
     consistency: list[ConsistencyRecord] = Field(default_factory=list)
-    """Whether the servers held the same in the end; empty where nobody looked, and in older
-    records.
-    """
+    """Whether the servers held the same in the end; empty where nobody looked."""
 
     @property
     def counts(self) -> bool:

@@ -3,7 +3,6 @@ them.
 """
 
 import io
-import re
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.core.errors import MachineError, SandboxError, did_you_mean
 from sandbox.profile.names import Identity
-from sandbox.profile.versions import answers_to
 from sandbox.stack import inventory
+from sandbox.stack.answers import proof_answer, ready_answer, ready_question, role_in, server_role
 from sandbox.stack.client_python import SqlSession
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import engine_facts, image_facts, lacking
@@ -37,7 +36,6 @@ from sandbox.stack.protocol import (
 if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.record.record import Inputs
 
-_ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
 PROOF_LIMIT_S = 30.0
@@ -197,13 +195,13 @@ class StackNodes:
                     asked.append((key, where, question))
         answers = self._answers(asked, PROOF_LIMIT_S)
         return [
-            SettingProof(*words, _proof_answer(answers.get(key))) for key, words in expected.items()
+            SettingProof(*words, proof_answer(answers.get(key))) for key, words in expected.items()
         ]
 
     def readiness(self) -> dict[str, ReadyAnswer]:
         known, asked = self._about_readiness()
         answers = self._answers(asked, self.patience_s)
-        return known | {node: _ready_answer(answer) for node, answer in answers.items()}
+        return known | {node: ready_answer(answer) for node, answer in answers.items()}
 
     def standing(self, with_readiness: bool = True) -> Standing:
         known: dict[str, ReadyAnswer] = {}
@@ -214,11 +212,11 @@ class StackNodes:
         with ThreadPoolExecutor(max_workers=max(1, len(self.members))) as pool:
             given = self._asked_again(pool, asked)
             # A server that is ready may have said its role with that.
-            roles = {node.node: _role_in(given.get(node.node)) for node in servers}
+            roles = {node.node: role_in(given.get(node.node)) for node in servers}
             silent = [node for node in servers if node.running and roles[node.node] is None]
             said = self._asked_again(pool, [(node.node, node, "role") for node in silent])
-        roles |= {node: _role_in(answer) for node, answer in said.items()}
-        ready = {node: _ready_answer(answer) for node, answer in given.items()}
+        roles |= {node: role_in(answer) for node, answer in said.items()}
+        ready = {node: ready_answer(answer) for node, answer in given.items()}
         return Standing(known | ready, roles)
 
     def _asked_again(
@@ -343,61 +341,11 @@ class StackNodes:
             return frozenset(file.read().decode().split() if file else ())
 
 
-def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:
-    """The container to ask, and a node's readiness question; None where running is enough.
-
-    In the node's own container, or from the client where the path to the node is part of the
-    question.
-    """
-    via = container.about.get("ready")
-    if via is None:
-        return None
-    return (client, f"ready-{container.node}") if via == "client" else (container, "ready")
-
-
 def _answer_until(end_s: float, pending: Pending, limit_s: float) -> ExecResult:
     try:
         return pending.answer(max(_LAST_LOOK_S, end_s - time.monotonic()))
     except TimeoutError:
         return ExecResult(124, "", f"no answer within {limit_s:g} s")
-
-
-def _proof_answer(answer: ExecResult | None) -> str | None:
-    if answer is None:
-        return None
-    return answer.stdout.strip() if answer.code == 0 else answer.last_error or "no answer"
-
-
-def _ready_answer(answer: ExecResult) -> ReadyAnswer:
-    """The answer to a question; a server's client may warn in lines before."""
-    said = answer.stdout.strip().rpartition("\n")[2]
-    otherwise = "yes" if answer.code == 0 else answer.last_error or "no answer"
-    return ReadyAnswer(answer.code == 0, said or otherwise)
-
-
-def _role_in(answer: ExecResult | None) -> ServerRole | None:
-    return server_role(answer.stdout.strip()) if answer and answer.code == 0 else None
-
-
-def server_role(answer: str | None) -> ServerRole | None:
-    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other
-    answer.
-    """
-    word = re.match(r"\w*", answer or "")
-    return _ROLES.get(word[0]) if word else None
-
-
-def other_version(container: Container, reported: str) -> str | None:
-    """The words for a server of another version than the exact one requested; else None."""
-    asked = container.about.get("exact")
-    if not asked or answers_to(asked, reported):
-        return None
-    return f"reports version {reported}, but {asked} was requested"
-
-
-def explained(answer: str | None) -> bool:
-    """Whether an answer explains why a ready server is neither the writer nor a reader."""
-    return (answer or "").startswith(("stale: ", "detached: "))
 
 
 def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:

@@ -299,18 +299,14 @@ class RunningStack(Protocol):
         """Starts a command in a node; its input stays open until ``close_stdin``."""
 
     def stream_beside(self, node: str, image: str, argv: Sequence[str], weight: float) -> Stream:
-        """Starts a program in a container of its own, in the network of a node; it ends with its
-        input.
+        """Starts a program in a container of its own in a node's network; it ends with its input.
 
-        ``image``: a key of the catalog (or key@version), whose image is here; ``weight``: of its
-        CPUs, as `weigh`.
+        ``image``: a key of the catalog, or key@version, that is here; ``weight``: as `weigh`.
         """
 
     def stream_within(self, node: str, argv: Sequence[str]) -> Stream:
-        """Starts a program of the client's image beside a node, in a container of its own with the
-        node's processes and network, its files under ``/proc/1/root``, and the right to trace them.
-
-        It also works while the node is frozen. The program ends by itself; its input stays open.
+        """Starts a program of the client's image in the node's processes and network, allowed to
+        trace them; the node's files are in ``/proc/1/root``. It may be frozen.
         """
 
     def described(self, node: str) -> Mapping[str, Any]:
@@ -320,9 +316,7 @@ class RunningStack(Protocol):
         """Each node's answer to its readiness question, all asked at once."""
 
     def standing(self, with_readiness: bool = True) -> Standing:
-        """The same as `readiness` and `roles`, by commands that stay open in the nodes: for
-        whoever asks again and again.
-        """
+        """`readiness` and `roles`, for whoever asks again and again: their commands stay open."""
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         """State of every database server, with the reason; asked now, its log included."""

@@ -15,11 +15,12 @@ from typing import Literal
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.record.redaction import mask
+from sandbox.stack.answers import explained, other_version, ready_question, server_role
 from sandbox.stack.ask_states import BrokenServers, look, rejoin_step
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container, death
 from sandbox.stack.naming import name_option
-from sandbox.stack.nodes import StackNodes, explained, other_version, ready_question, server_role
+from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
 from sandbox.stack.server_states import ready_in_words
 from sandbox.stack.server_status import ServerStatus

@@ -6,8 +6,13 @@ from typing import Any
 import pytest
 
 from sandbox.consistency.in_client.compare_rows import (
-    Chunk,
     Findings,
+    compared,
+    different_counts,
+    different_keys,
+)
+from sandbox.consistency.in_client.compare_sql import (
+    Chunk,
     SqlColumn,
     SqlTable,
     as_bytes,
@@ -15,9 +20,6 @@ from sandbox.consistency.in_client.compare_rows import (
     beyond_values,
     can_be_chunked,
     common_key,
-    compared,
-    different_counts,
-    different_keys,
     key_of,
     row_crc,
     text_of,

@@ -11,8 +11,8 @@ import pytest
 
 from sandbox.cli.common.viewing import stack_lines, view_now
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.stack.answers import ready_question
 from sandbox.stack.journal import Breakage, note_breakage
-from sandbox.stack.nodes import ready_question
 from sandbox.stack.protocol import ExecResult, ReadyAnswer, RunningStack
 from sandbox.stack.stack import all_stacks, find_stack
 from unit.stack.fake_docker import HANGS, FakeDocker, FakePending, answer

@@ -163,6 +163,17 @@ def _named(cells: Sequence[ReproCell]) -> tuple[str, str]:
     return f"{len(names)} repros", "repros"
 
 
+def _none_here(skipped: Sequence[ReproCell]) -> SandboxError:
+    """Why nothing can be carried out."""
+    why = skipped[0].skipped if skipped else "no version can be had here"
+    return SandboxError(
+        "no version of this repro can be had here",
+        str(why),
+        "try: make list WHAT=versions",
+        ExitCode.ENVIRONMENT,
+    )
+
+
 def carry_out(
     word: str | None,
     versions: str | None,
@@ -185,13 +196,7 @@ def carry_out(
     can_run = [cell for cell in cells if cell.plan is not None]
     skipped = [cell for cell in cells if cell.plan is None]
     if not can_run:
-        why = skipped[0].skipped if skipped else "no version can be had here"
-        raise SandboxError(
-            "no version of this repro can be had here",
-            str(why),
-            "try: make list WHAT=versions",
-            ExitCode.ENVIRONMENT,
-        )
+        raise _none_here(skipped)
     with ReproLine("repro") as line, measuring(lambda _: None):
         for cell in skipped:
             line.line(f"{cell.name}  skipped: {cell.skipped}")

@@ -12,12 +12,12 @@ from sandbox.core.errors import counted
 from sandbox.measure.trial.watch import Watch
 from sandbox.profile.versions import short_version
 from sandbox.report.text import ports_text, text_table
+from sandbox.stack.answers import other_version, server_role
 from sandbox.stack.ask_states import look, repair_step
 from sandbox.stack.entry import Entries
 from sandbox.stack.journal import breakages
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.naming import name_option
-from sandbox.stack.nodes import other_version, server_role
 from sandbox.stack.protocol import ReadyAnswer, ServerRole, SettingProof
 from sandbox.stack.publish import addresses
 from sandbox.stack.server_status import OUT_OF_SERVICE, WELL, ServerStatus

@@ -20,455 +20,66 @@ Answer: ``unread`` (server → why it is not compared), ``problem`` (why nothing
 import json
 import re
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pymysql
-from pymysql import converters
+if TYPE_CHECKING or __package__:
+    from sandbox.consistency.in_client.compare_servers import (
+        ComparedServer,
+        HeldError,
+        ServerError,
+        connected,
+        everywhere,
+        one_position,
+        or_raise,
+    )
+    from sandbox.consistency.in_client.compare_sql import (
+        Chunk,
+        Row,
+        SqlColumn,
+        SqlTable,
+        can_be_chunked,
+        checksum_of,
+        common_key,
+        in_full,
+        key_of,
+        quoted,
+        row_crc,
+        text_of,
+        typed,
+    )
+else:
+    from compare_servers import (  # shipped into the same folder
+        ComparedServer,
+        HeldError,
+        ServerError,
+        connected,
+        everywhere,
+        one_position,
+        or_raise,
+    )
+    from compare_sql import (
+        Chunk,
+        Row,
+        SqlColumn,
+        SqlTable,
+        can_be_chunked,
+        checksum_of,
+        common_key,
+        in_full,
+        key_of,
+        quoted,
+        row_crc,
+        text_of,
+        typed,
+    )
 
-CONNECT_S = 5
-READ_S = 300
-LOOK_S = 0.02
-HOLD_S = 3
-"""A lock that is not granted within this waits for a statement of somebody else's."""
-AS_SENT: Any = converters.encoders
-"""Values of statements are converted, and cells are not: each stays as the server sends it."""
 OWN_SCHEMAS = ("mysql", "sys", "information_schema", "performance_schema")
 OF_ONE_SERVER = {("sandbox", "renewed")}
 """Tables in which each server of a stack notes what it alone did when it started."""
-UNORDERED = ("enum", "set", "float", "double", "bit", "json", "geometry", "vector")
-"""Types whose values are not compared in the order by which they are sorted, or not exactly."""
-INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
-AS_UTF8 = ("utf8mb4", "utf8mb3", "utf8", "ascii", None)
-OF_GROUP = "group_replication_"
-"""Channels of a group's own replication: what they do is in the member's set of GTIDs."""
 TABLE_TYPES = ("BASE TABLE", "SYSTEM VERSIONED")
-
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class SqlColumn:
-    """A column: what decides how its values are read and compared."""
-
-    name: str
-    type: str
-    nullable: bool
-    charset: str | None
-    collation: str | None
-
-
-@dataclass(frozen=True)
-class SqlTable:
-    """A table as one server has it. ``key``: columns that identify a row; empty: none do."""
-
-    columns: tuple[SqlColumn, ...]
-    key: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
-
-    def key_columns(self) -> tuple[SqlColumn, ...]:
-        """The columns of its key, in the key's order."""
-        by_name = {column.name: column for column in self.columns}
-        return tuple(by_name[name] for name in self.key)
-
-
-class HeldError(Exception):
-    """The servers cannot be brought to one position, and why."""
-
-
-class ServerError(Exception):
-    """A server cannot be compared, and why."""
-
-
-def quoted(name: str) -> str:
-    """A name as SQL with places for values has it."""
-    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
-
-
-def in_full(table: tuple[str, str]) -> str:
-    """Schema and table as SQL has them."""
-    return f"{quoted(table[0])}.{quoted(table[1])}"
-
-
-def as_bytes(column: SqlColumn) -> str:
-    """A value as the bytes that are compared: text as UTF-8, whatever the column's character set
-    is.
-    """
-    name = quoted(column.name)
-    if column.type == "json":
-        return f"CAST(CAST({name} AS CHAR) AS BINARY)"
-    if column.type in ("geometry", "point", "linestring", "polygon", "geometrycollection") or (
-        column.type.startswith("multi")
-    ):
-        return f"ST_AsBinary({name})"
-    if column.charset not in AS_UTF8:
-        return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
-    return f"CAST({name} AS BINARY)"
-
-
-def row_crc(columns: Sequence[SqlColumn]) -> str:
-    """The CRC32 of a row. NULL has a flag: CONCAT_WS leaves it out."""
-    parts = [as_bytes(column) for column in columns]
-    flags = [f"ISNULL({quoted(column.name)})" for column in columns if column.nullable]
-    if flags:
-        parts.append(f"CONCAT({', '.join(flags)})")
-    return f"CRC32(CONCAT_WS('#', {', '.join(parts)}))"
-
-
-def checksum_of(columns: Sequence[SqlColumn]) -> str:
-    """Count, exclusive or and sum of the rows: two equal rows more are seen by the sum alone."""
-    crc = row_crc(columns)
-    return f"COUNT(*), COALESCE(BIT_XOR({crc}), 0), COALESCE(SUM({crc}), 0)"
-
-
-def beyond(key: Sequence[str], operator: str) -> str:
-    """``(a > %s) OR (a = %s AND b > %s)``: a range of a key, which servers find by its index.
-
-    ``operator``: of the last column; the ones before it are strict.
-    """
-    parts = []
-    for position, name in enumerate(key):
-        equal = [f"{quoted(each)} = %s" for each in key[:position]]
-        is_last = position == len(key) - 1
-        strict = operator if is_last else operator[0]
-        parts.append(f"({' AND '.join([*equal, f'{quoted(name)} {strict} %s'])})")
-    return f"({' OR '.join(parts)})"
-
-
-def beyond_values(values: Row) -> list[Any]:
-    """The values of `beyond`, in its order."""
-    return [each for position in range(len(values)) for each in values[: position + 1]]
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A range of a table's rows: after the one key, up to and with the other; None: no end."""
-
-    key: tuple[str, ...]
-    after: Row | None = None
-    up_to: Row | None = None
-
-    @property
-    def where(self) -> tuple[str, list[Any]]:
-        """Its condition, and the values in it."""
-        parts = []
-        values: list[Any] = []
-        if self.after is not None:
-            parts.append(beyond(self.key, ">"))
-            values += beyond_values(self.after)
-        if self.up_to is not None:
-            parts.append(beyond(self.key, "<="))
-            values += beyond_values(self.up_to)
-        return " AND ".join(parts) or "TRUE", values
-
-
-def typed(column: SqlColumn, value: Any) -> Any:
-    """A value of a key as a statement takes it: a large number in quotes would be rounded."""
-    if value is not None and column.type in INTEGERS:
-        return int(value)
-    return value
-
-
-def can_be_chunked(tables: Sequence[SqlTable]) -> bool:
-    """Whether the rows of a table have one order on all servers."""
-    first = tables[0].key_columns()
-    same = all(table.key_columns() == first for table in tables)
-    return bool(first) and same and all(column.type not in UNORDERED for column in first)
-
-
-def common_key(tables: Sequence[SqlTable]) -> tuple[str, ...]:
-    """The key that distinguishes the rows of a table on all servers; empty: there is none."""
-    keys = {table.key for table in tables}
-    return keys.pop() if len(keys) == 1 else ()
-
-
-class ComparedServer:
-    """A server: the connection that reads, and the one that holds writes."""
-
-    def __init__(self, about: Mapping[str, Any]) -> None:
-        self.name: str = about["name"]
-        self.topology: str = about["topology"]
-        self.is_mysql = about["family"] == "mysql"
-        self._about = about
-        self._reads = self._connect()
-        self._holds: Any = None
-        for variable in ("wsrep_sync_wait = 0", "max_statement_time = 0", "max_execution_time = 0"):
-            self._try(f"SET SESSION {variable}")
-        self.ask("SET SESSION time_zone = '+00:00', sql_mode = '', lock_wait_timeout = 30")
-
-    def ask(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
-        """Rows, every value as the server sends it. Raises ServerError.
-
-        ``values``: None for SQL without places for values, in which a percent sign is one.
-        """
-        return self._on(self._reads, sql, values)
-
-    def hold(self) -> None:
-        """Lets no write commit. Raises ServerError."""
-        self._holds = self._connect()
-        self._on(self._holds, f"SET SESSION lock_wait_timeout = {HOLD_S}")
-        self._on(self._holds, "FLUSH TABLES WITH READ LOCK")
-
-    def release(self) -> None:
-        """Lets writes go on. Harmless when repeated."""
-        holds, self._holds = self._holds, None
-        if holds is not None:
-            holds.close()
-
-    def take_snapshot(self) -> None:
-        """What it reads from now on is what it holds now."""
-        self.ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-
-    def position(self) -> str:
-        """How far it is, for a reader; equal on the members of a cluster that hold the same."""
-        if self.topology == "galera":
-            ((_, number),) = self.ask("SHOW STATUS LIKE 'wsrep_last_committed'")
-            return f"seqno {number}"
-        if self.is_mysql:
-            return self.gtid_set() or self._log_position()
-        return str(self.ask("SELECT @@global.gtid_current_pos")[0][0]) or self._log_position()
-
-    def gtid_set(self) -> str | None:
-        """The GTIDs that a MySQL server has executed, maybe none; None: it has no GTIDs."""
-        ((mode, executed),) = self.ask("SELECT @@global.gtid_mode, @@global.gtid_executed")
-        return "".join(executed.split()) if mode == "ON" else None
-
-    def _log_position(self) -> str:
-        file, position = self.log_end()
-        return f"{file}:{position}" if file else ""
-
-    def log_end(self) -> tuple[str, int]:
-        """File and position where its binary log ends; an empty name: it has none."""
-        try:
-            rows = self.ask("SHOW BINARY LOG STATUS")
-        except ServerError:
-            rows = self.ask("SHOW MASTER STATUS")
-        return (str(rows[0][0]), int(rows[0][1])) if rows else ("", 0)
-
-    def channels(self) -> list[dict[str, str]]:
-        """Its channels of replication, a row each, as SHOW REPLICA STATUS names the fields."""
-        statement = "SHOW REPLICA STATUS" if self.is_mysql else "SHOW ALL SLAVES STATUS"
-        try:
-            found = self._named(statement)
-        except ServerError:
-            found = self._named("SHOW SLAVE STATUS")
-        rows = [{_of_today(name): value for name, value in row.items()} for row in found]
-        return [row for row in rows if not row.get("Channel_Name", "").startswith(OF_GROUP)]
-
-    def _named(self, sql: str) -> list[dict[str, str]]:
-        cursor = self._reads.cursor()
-        with cursor:
-            _execute(cursor, sql, None)
-            names = [column[0] for column in cursor.description]
-            return [
-                {name: text_of(cell) or "" for name, cell in zip(names, row, strict=True)}
-                for row in cursor.fetchall()
-            ]
-
-    def _try(self, sql: str) -> None:
-        """A variable that only some versions have."""
-        with suppress(ServerError):
-            self.ask(sql)
-
-    def _connect(self) -> Any:
-        connection: Any
-        try:
-            connection = pymysql.connect(
-                host=self._about["host"],
-                port=self._about["port"],
-                read_default_file=self._about["credentials"],
-                connect_timeout=CONNECT_S,
-                read_timeout=CONNECT_S,  # of a server that hangs, its greeting
-                autocommit=True,
-                conv=AS_SENT,
-                charset="utf8mb4",
-            )
-        except (pymysql.MySQLError, OSError) as error:
-            raise ServerError(said(error)) from error
-        connection._read_timeout = READ_S
-        return connection
-
-    def _on(self, connection: Any, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
-        with connection.cursor() as cursor:
-            _execute(cursor, sql, values)
-            return list(cursor.fetchall())
-
-
-def _execute(cursor: Any, sql: str, values: Sequence[Any] | None) -> None:
-    try:
-        cursor.execute(sql, values)
-    except (pymysql.MySQLError, OSError) as error:
-        raise ServerError(said(error)) from error
-
-
-def _of_today(name: str) -> str:
-    """The name of a field of a channel: Source_Host for Master_Host."""
-    return name.replace("Master", "Source").replace("Slave", "Replica")
-
-
-def said(error: Exception) -> str:
-    """An error in one line: its code and text."""
-    known = [str(each) for each in error.args]
-    return f"error {': '.join(known)}" if len(known) > 1 else str(error) or type(error).__name__
-
-
-def text_of(value: Any) -> str | None:
-    """A cell for a reader; what is no text of UTF-8 as 0x…"""
-    if isinstance(value, bytes):
-        text = value.decode("utf-8", "replace")
-        is_text = "\ufffd" not in text and all(
-            each.isprintable() or each.isspace() for each in text
-        )
-        return text if is_text else "0x" + value.hex()
-    return None if value is None else str(value)
-
-
-def everywhere(
-    servers: Sequence[ComparedServer], what: Callable[[ComparedServer], Any]
-) -> dict[str, Any]:
-    """The same on all servers at once: by name, what came, a ServerError included."""
-
-    def one(server: ComparedServer) -> Any:
-        try:
-            return what(server)
-        except ServerError as error:
-            return error
-
-    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
-        found = list(pool.map(one, servers))
-    return {server.name: each for server, each in zip(servers, found, strict=True)}
-
-
-def or_raise(answers: Mapping[str, Any]) -> None:
-    """Raises HeldError for the first server that failed."""
-    for name, answer in answers.items():
-        if isinstance(answer, ServerError):
-            raise HeldError(f"{name}: {answer}")
-
-
-@dataclass
-class Position:
-    """Servers brought to one position. ``unread``: those that are not there, each with why."""
-
-    read: list[ComparedServer]
-    unread: dict[str, str]
-    positions: dict[str, str]
-    held_ms: float = 0.0
-
-
-def one_position(
-    servers: Sequence[ComparedServer], held: Sequence[ComparedServer], wait_s: float
-) -> Position:
-    """Every server with a snapshot of the same position. Raises HeldError.
-
-    Of several that take writes each is held by itself: where one got a write that another has not,
-    they are let go and held again.
-    """
-    end_s = time.monotonic() + wait_s
-    while True:
-        began_s = time.monotonic()
-        try:
-            or_raise(everywhere(held, lambda server: server.hold()))
-            positions = everywhere(held, lambda server: server.position())
-            or_raise(positions)
-            if len(set(positions.values())) == 1:
-                found = _with_followers(servers, held, positions, end_s)
-                found.held_ms = (time.monotonic() - began_s) * 1000
-                return found
-        finally:
-            for server in held:
-                server.release()
-        if time.monotonic() > end_s:
-            text = "; ".join(f"{name} {position}" for name, position in positions.items())
-            raise HeldError(f"writes go on: within {wait_s:g} s no common position ({text})")
-        time.sleep(LOOK_S)
-
-
-def _with_followers(
-    servers: Sequence[ComparedServer],
-    held: Sequence[ComparedServer],
-    positions: dict[str, str],
-    end_s: float,
-) -> Position:
-    """While writes are held: followers wait for what the others have, then all take snapshots."""
-    followers = [server for server in servers if server not in held]
-    ends = {server.name: server.log_end() for server in held}
-    wanted = held[0].gtid_set() if held[0].is_mysql else None
-    waited = everywhere(followers, lambda server: _catch_up(server, wanted, ends, end_s))
-    unread = {name: str(why) for name, why in waited.items() if isinstance(why, ServerError)}
-    read = [server for server in servers if server.name not in unread]
-    taken = everywhere(read, lambda server: server.take_snapshot())
-    unread |= {name: str(why) for name, why in taken.items() if isinstance(why, ServerError)}
-    read = [server for server in read if server.name not in unread]
-    found = positions | {server.name: server.position() for server in read if server not in held}
-    return Position(read, unread, found)
-
-
-def _catch_up(
-    server: ComparedServer, wanted: str | None, ends: Mapping[str, tuple[str, int]], end_s: float
-) -> None:
-    """Until a follower has all of the reference. Raises ServerError where it does not get there.
-
-    ``wanted``: the reference's GTIDs, where it has any; ``ends``: where the binary logs of those
-    that are held end.
-    """
-    if wanted is not None and server.is_mysql:
-        _wait_for_set(server, wanted, max(0.1, end_s - time.monotonic()))
-        return
-    while True:
-        behind = _behind(server, ends)
-        if not behind:
-            return
-        if time.monotonic() > end_s:
-            raise ServerError(behind)
-        time.sleep(LOOK_S)
-
-
-def _wait_for_set(server: ComparedServer, wanted: str, left_s: float) -> None:
-    stopped = [why for row in server.channels() if (why := _stopped(row))]
-    if stopped:
-        raise ServerError(stopped[0])
-    is_late = server.ask("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (wanted, left_s))[0][0]
-    if str(is_late) != "0":
-        raise ServerError(f"it has not caught up within {left_s:.0f} s")
-
-
-def _behind(server: ComparedServer, ends: Mapping[str, tuple[str, int]]) -> str:
-    """Why a follower has not got all of its source yet; empty: it has. Raises ServerError."""
-    channels = server.channels()
-    if not channels:
-        raise ServerError("it follows nobody")
-    for row in channels:
-        stopped = _stopped(row)
-        if stopped:
-            raise ServerError(stopped)
-        source = row.get("Source_Host", "")
-        if source not in ends:
-            raise ServerError(f"it follows {source}, which is not held")
-        file, position = ends[source]
-        here = (row.get("Relay_Source_Log_File", ""), int(row.get("Exec_Source_Log_Pos") or 0))
-        if here < (file, position):
-            return f"it is at {here[0]}:{here[1]}, its source {source} at {file}:{position}"
-    return ""
-
-
-def _stopped(row: Mapping[str, str]) -> str:
-    if row.get("Replica_SQL_Running") == "No":
-        code = row.get("Last_SQL_Errno", "0")
-        text = row.get("Last_SQL_Error", "")
-        return f"its applier does not run: error {code}: {text}" if text else "its applier stands"
-    if row.get("Replica_IO_Running") == "No":
-        return "its receiver does not run"
-    return ""
 
 
 def tables_of(server: ComparedServer, wanted: Sequence[str]) -> dict[tuple[str, str], SqlTable]:
@@ -512,21 +123,6 @@ def _by_table(rows: Sequence[Row]) -> dict[Row, list[Row]]:
 def _column(row: Row) -> SqlColumn:
     name, type_, nullable, charset, collation = row
     return SqlColumn(name, type_.lower(), nullable == "YES", charset, collation)
-
-
-def key_of(indexes: Sequence[Row]) -> tuple[str, ...]:
-    """The columns of the first unique index that distinguishes every row: none of them may be
-    NULL, an expression, or a prefix.
-
-    ``indexes``: rows of name, column, prefix, nullable, those of the primary key first.
-    """
-    by_name: dict[str, list[Row]] = {}
-    for name, *column in indexes:
-        by_name.setdefault(str(name), []).append(tuple(column))
-    for columns in by_name.values():
-        if all(name and not prefix and nullable != "YES" for name, prefix, nullable in columns):
-            return tuple(str(name) for name, _, _ in columns)
-    return ()
 
 
 @dataclass
@@ -724,28 +320,6 @@ def _row_of_crc(
 
 def _readable(names: Sequence[str], row: Row) -> dict[str, str | None]:
     return {name: text_of(value) for name, value in zip(names, row, strict=True)}
-
-
-def connected(
-    abouts: Sequence[Mapping[str, Any]],
-) -> tuple[list[ComparedServer], dict[str, str]]:
-    """The servers that answer, in order; by name, why the others do not."""
-
-    def one(about: Mapping[str, Any]) -> ComparedServer | str:
-        try:
-            return ComparedServer(about)
-        except ServerError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(max_workers=max(1, len(abouts))) as pool:
-        found = list(pool.map(one, abouts))
-    servers = [each for each in found if isinstance(each, ComparedServer)]
-    unread = {
-        about["name"]: each
-        for about, each in zip(abouts, found, strict=True)
-        if isinstance(each, str)
-    }
-    return servers, unread
 
 
 def compared(request: Mapping[str, Any]) -> dict[str, Any]:
