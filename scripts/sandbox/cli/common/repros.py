@@ -4,7 +4,9 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from sandbox.cli.common.results import read_records
 from sandbox.cli.common.showing import show, show_document
@@ -208,6 +210,8 @@ def carry_out(
             key=key, afresh=afresh,
         )  # fmt: skip
         interrupted = False
+        # What judges rates takes a second to import: nobody waits for it while a stack starts.
+        Thread(target=import_module, args=("scipy.stats",), daemon=True).start()
         try:
             with runner:
                 runner.carry_out(can_run)
