@@ -240,8 +240,7 @@ class NodeControl(Protocol):
         """
 
     def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
-        """Like `in_network`, with the data directory's volume at /data, and SYS_ADMIN to shut its
-        file system down.
+        """Like `in_network`, with the data directory's volume at /data, and SYS_ADMIN for it.
 
         A second helper: while it lives, the engine does not unmount the volume.
         """
