@@ -19,6 +19,7 @@ from sandbox.measure.execute import SAVE
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library
 from sandbox.record.manifest import ReprosPart
+from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, slug_of
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import json as json_of
@@ -223,6 +224,13 @@ def carry_out(
     if not records:
         known = "nothing was carried out"
         raise SandboxError("interrupted", known, "try: make repro", ExitCode.INTERRUPTED)
+    _show(result, records, command, as_json)
+    return int(ExitCode.INTERRUPTED if interrupted else exit_code(rows_of(records)))
+
+
+def _show(
+    result: ResultFolder, records: Sequence[Record], command: Sequence[str], as_json: bool
+) -> None:
     document = repro_document([RunData(record) for record in records], command)
     folder = str(result.path.relative_to(RESULTS.parent))
     if as_json:
@@ -230,4 +238,3 @@ def carry_out(
     else:
         show_document(False, None, document, [f"{folder}/runs"])
     sys.stdout.flush()
-    return int(ExitCode.INTERRUPTED if interrupted else exit_code(rows_of(records)))
