@@ -15,7 +15,6 @@ from sandbox.core.paths import RESULTS
 from sandbox.matrix.cell import binaries_of
 from sandbox.profile.data_directory import base_plans, base_requests
 from sandbox.profile.library import Library
-from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
 from sandbox.report.charts.layout import RunData
 from sandbox.report.render import json as json_of
@@ -193,7 +192,7 @@ def _over_versions(search: _Bisecting) -> int:
         """Without asking the engine again what it has: there may be dozens of versions."""
         cell = search.cell(version, repro, in_version(repro.profile, version, library))
         try:
-            plan = make_plan(cell.request, library, available)
+            plan = planned(cell.request, library, search.docker, available)
             bases = base_plans(base_requests(plan, library), library, available)
             return StartNeeds(*runner.stacks.needs(plan, bases))
         except SandboxError:  # it will be left out
