@@ -133,10 +133,12 @@ def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapp
     return base_plans(base_requests(plan, known), known, available_here(Docker(), known))
 
 
-def offline_plan(request: PlanRequest, registry: bool = False) -> Plan:
+def offline_plan(
+    request: PlanRequest, registry: bool = False, library: Library | None = None
+) -> Plan:
     """The plan as the catalog alone gives it, for machines without an engine.
 
     ``registry``: for an engine that reaches its registry, and has no image yet.
     """
     available = Availability(registry=lambda: registry, lock=load_lock())
-    return make_plan(request, load_library(), available)
+    return make_plan(request, library or load_library(), available)

@@ -36,8 +36,9 @@ def packs(word: str, to: Path | None, versions: str | None = None, as_json: bool
 
 
 def test_both_files_are_written_and_the_commands_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(packing, "RESULTS", tmp_path / "no-results")
     assert packs("gap-lock-deadlock", tmp_path / "out", "8.0.36") == ExitCode.OK
     compose = tmp_path / "out" / "compose.yaml"
     assert compose.stat().st_mode & 0o777 == 0o600

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from sandbox.core.errors import MachineError, SandboxError
@@ -35,7 +36,11 @@ REPRO = Repro.model_validate(
 
 def cell_of(version: str, repro: Repro = REPRO, plan: str | None = None) -> ReproCell:
     """A cell that can run; its plan is as good as its name."""
-    cell = ReproCell(repro, VersionOfRepro(version, f"mariadb@{version}"), cast("Any", object()))
+    cell = ReproCell(
+        repro,
+        VersionOfRepro(version, f"mariadb@{version}"),
+        cast("Any", SimpleNamespace(groups=())),
+    )
     wanted = WantedStack(cast("Any", None), plan or version, cell.name)
     cell.__dict__["wanted"] = wanted
     return cell

@@ -178,6 +178,8 @@ def _noted(runner: ReproRunner, found: FoundOut) -> None:
 def _over_versions(search: _Bisecting) -> int:
     repro, library = search.repro, search.library
     available = available_here(search.docker, library)
+    # What no version can have is reported first.
+    planned(search.cell("", repro, repro.profile).request, library, search.docker, available)
     term = server_term(repro.profile, library)
 
     def cell_of(version: str) -> ReproCell:

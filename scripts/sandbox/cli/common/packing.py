@@ -16,7 +16,6 @@ from sandbox.judge.repros import row_of
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Library
 from sandbox.profile.plan import Plan
-from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library, load_lock
 from sandbox.profile.templates import Secrets
 from sandbox.record.record import Record
@@ -38,7 +37,7 @@ from sandbox.repro.pack.versions import (
 from sandbox.repro.runner import ReproCell
 from sandbox.repro.versions import VersionOfRepro, variants_of
 from sandbox.stack.engine import Docker
-from sandbox.stack.planning import available_here, planned
+from sandbox.stack.planning import available_here, offline_plan, planned
 from sandbox.stack.secrets import draw_secrets
 
 COMPOSE_FILE = "compose.yaml"
@@ -108,11 +107,11 @@ def _packs(
         available = available_here(docker, library)
     named = library if local else with_published_images(library)
     # What no version can have is reported first.
-    make_plan(ReproCell(repro, VersionOfRepro("", repro.profile)).request, named, available)
+    _plan_of(ReproCell(repro, VersionOfRepro("", repro.profile)), named, docker)
     dump = _dump(repro)
     made = []
     for variant in _variants(repro, versions, library, named, available):
-        plan = _planned(ReproCell(repro, variant), named, available, docker)
+        plan = _planned(ReproCell(repro, variant), named, docker)
         secrets = draw_secrets(plan)
         compose = packed(repro, plan, secrets, dump)
         made.append((variant, compose, _report(repro, variant, plan, secrets)))
@@ -132,13 +131,20 @@ def _variants(
     return [version_to_pack(repro, named, available, exact)]
 
 
-def _planned(
-    cell: ReproCell, library: Library, available: Availability, docker: Docker | None
-) -> Plan:
-    """The plan with images of this engine; without one, with those that are published."""
+def _plan_of(cell: ReproCell, library: Library, docker: Docker | None) -> Plan:
     if docker is None:
-        return make_plan(cell.request, library, available)
-    plan = planned(cell.request, library, docker)
+        return offline_plan(cell.request, registry=True, library=library)
+    return planned(cell.request, library, docker)
+
+
+def _planned(cell: ReproCell, library: Library, docker: Docker | None) -> Plan:
+    """The plan with images of this engine; without one, with those that are published.
+
+    Raises SandboxError (exit 2) for an image that is not on the engine.
+    """
+    plan = _plan_of(cell, library, docker)
+    if docker is None:
+        return plan
     for node in plan.databases:
         if node.choice.source != "local":
             raise SandboxError(

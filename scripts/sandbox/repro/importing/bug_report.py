@@ -45,7 +45,7 @@ _READERS = ("slave", "replica", "secondary")
 _SHOWN = 8
 
 
-class BugReport(SourceReader):
+class PastedReport(SourceReader):
     """Statements become steps of one session, or of those that the text names."""
 
     rank: ClassVar[int] = 100

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.repro.importing.bug_report import BugReport
+from sandbox.repro.importing.bug_report import PastedReport
 from sandbox.repro.importing.common.draft import ReproDraft, text_of
 from sandbox.repro.importing.common.statements import blocks_of, prompt_of, said_in
 from unit.repro.importing.made_up import as_repro, drafted, left_out, source
@@ -67,7 +67,7 @@ See MDEV-35124.
 
 
 def test_sessions_marked_by_comments_and_an_error_in_a_block_of_its_own(tmp_path: Path) -> None:
-    draft = drafted(BugReport, source("report.txt", FENCED))
+    draft = drafted(PastedReport, source("report.txt", FENCED))
     assert draft.title == "Lost update at REPEATABLE READ on MariaDB 10.6.12"
     assert draft.question == "Is the write of the second session lost?"
     assert draft.profile == "mariadb"
@@ -86,7 +86,7 @@ def test_sessions_marked_by_comments_and_an_error_in_a_block_of_its_own(tmp_path
     )
     assert versions in draft.remarks["profile"]
     repro = as_repro(draft, tmp_path)
-    assert [each.text for each in repro.expect.bug] == ["seen: error [1020]"]
+    assert [each.text for each in repro.expect.bug] == ["seen: error 1020"]
 
 
 PROMPTS = """\
@@ -113,7 +113,7 @@ T1> commit;
 
 
 def test_sessions_of_prompts_with_one_that_waits(tmp_path: Path) -> None:
-    draft = drafted(BugReport, source("report.txt", PROMPTS))
+    draft = drafted(PastedReport, source("report.txt", PROMPTS))
     assert draft.profile == "mysql"
     assert steps(draft) == [
         {"s1 @writer": "begin"},
@@ -135,7 +135,7 @@ def test_words_for_nodes_are_places() -> None:
         "Galera loses a row\n\nnode 1:\n```\ninsert into t values (1);\n```\n"
         "node 2:\n```\nselect * from t;\n```\n"
     )
-    draft = drafted(BugReport, source("r.md", text))
+    draft = drafted(PastedReport, source("r.md", text))
     assert draft.profile == "galera3"
     assert steps(draft) == [
         {"s1 @galera1": "insert into t values (1)"},
@@ -147,7 +147,7 @@ def test_words_for_nodes_are_places() -> None:
 
 def test_words_for_a_replica() -> None:
     text = "master> insert into t values (1);\nslave> select * from t;\nBug #12345\n"
-    draft = drafted(BugReport, source("r.txt", text))
+    draft = drafted(PastedReport, source("r.txt", text))
     assert draft.profile == "mysql+replica1"
     assert [next(iter(each)) for each in steps(draft)] == [
         "s_master @writer", "s_slave @replica1",
@@ -161,7 +161,7 @@ def test_a_server_that_was_lost_is_a_crash(tmp_path: Path) -> None:
         "ERROR 2013 (HY000): Lost connection to MySQL server during query\n{code}\n"
         "{noformat}\nmariadbd got signal 11 ;\nstack_bottom = 0x0\n{noformat}\n"
     )
-    draft = drafted(BugReport, source("r.txt", text))
+    draft = drafted(PastedReport, source("r.txt", text))
     assert draft.bug == [{"crash @mariadb1": 11}]
     assert "no SQL was found" in left_out(draft)["r.txt:7-8"]
     assert [each.text for each in as_repro(draft, tmp_path).expect.bug] == [
@@ -175,7 +175,7 @@ def test_options_and_procedures() -> None:
         "DELIMITER //\nCREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END //\nDELIMITER ;\n"
         "CALL p();\n/* nothing */ SHOW ENGINE INNODB STATUS\\G\n```\n"
     )
-    draft = drafted(BugReport, source("r.txt", text))
+    draft = drafted(PastedReport, source("r.txt", text))
     assert draft.set == ["innodb_lock_wait_timeout=1"]
     assert [next(iter(each.values())) for each in steps(draft)] == [
         "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END", "CALL p()",
@@ -188,7 +188,7 @@ def test_options_in_the_middle_of_a_text() -> None:
         "It hangs.\n\nmysql> select 1;\n\nOur my.cnf:\n\n[mysqld]\ninnodb_buffer_pool_size = 24G\n"
         "max_connections = 300\nskip-name-resolve\n\nRegards, a customer\n"
     )
-    draft = drafted(BugReport, source("r.txt", text))
+    draft = drafted(PastedReport, source("r.txt", text))
     assert draft.set == ["max_connections=300", "skip_name_resolve=ON"]
     assert list(left_out(draft)) == ["r.txt:8"]
 
@@ -205,7 +205,7 @@ def test_inline_marks_and_indented_lines() -> None:
 
 def test_a_schema_that_the_report_makes_is_used() -> None:
     text = "```\ncreate database d;\nuse d;\nselect 1;\n```\n"
-    draft = drafted(BugReport, source("r.txt", text))
+    draft = drafted(PastedReport, source("r.txt", text))
     assert [next(iter(each.values())) for each in steps(draft)] == [
         "create database d", "use d", "select 1",
     ]  # fmt: skip
@@ -213,12 +213,12 @@ def test_a_schema_that_the_report_makes_is_used() -> None:
 
 def test_a_text_without_sql_is_refused() -> None:
     with pytest.raises(SandboxError) as caught:
-        drafted(BugReport, source("mail.txt", "Please help.\nIt is slow > than before.\n"))
+        drafted(PastedReport, source("mail.txt", "Please help.\nIt is slow > than before.\n"))
     assert caught.value.what == "FROM=mail.txt cannot be imported"
 
 
 def test_the_text_of_a_draft_keeps_statements_as_they_stand(tmp_path: Path) -> None:
-    draft = drafted(BugReport, source("report.txt", FENCED))
+    draft = drafted(PastedReport, source("report.txt", FENCED))
     text = text_of(draft)
     assert "  - s2 @writer: |-\n      UPDATE t SET v = 10\n       WHERE id = 1\n" in text
     assert as_repro(draft, tmp_path).sessions == ["s1", "s2"]
