@@ -4,8 +4,8 @@ A request in JSON on standard input, its answer in JSON on standard output. The 
 writes are held by FLUSH TABLES WITH READ LOCK until each follower has what they have and every
 server has a snapshot; everything after that reads from the snapshots, while writes go on.
 
-Source: pt-table-checksum (chunks in the order of the primary key; count, sum and exclusive or of
-a CRC32 of each row).
+Source: pt-table-checksum (chunks in the order of the primary key, a CRC32 of each row). The sum
+takes the place of its exclusive or, in which two equal rows are none.
 
 Request: ``servers`` (name, host, port, credentials, ``family``, ``topology``), ``held`` (names of
 those that take writes; the first is the reference), ``wait_s``, ``chunk`` (rows), ``most``

@@ -239,12 +239,15 @@ def one_position(
                 found = _with_followers(servers, held, positions, end_s)
                 found.held_ms = (time.monotonic() - began_s) * 1000
                 return found
+            text = "; ".join(f"{name} {position}" for name, position in positions.items())
+            problem = HeldError(f"writes go on: within {wait_s:g} s no common position ({text})")
+        except HeldError as refused:  # a statement, or a large transaction, is still under way
+            problem = refused
         finally:
             for server in held:
                 server.release()
         if time.monotonic() > end_s:
-            text = "; ".join(f"{name} {position}" for name, position in positions.items())
-            raise HeldError(f"writes go on: within {wait_s:g} s no common position ({text})")
+            raise problem
         time.sleep(LOOK_S)
 
 
