@@ -92,18 +92,21 @@ def _with_logs(
         update={
             "differences": [with_origins(each, contents) for each in record.differences],
             "logs": {name: read for name, (read, _) in found.items()},
-            "logs_skipped": skipped or _unread_logs(found),
+            "logs_skipped": skipped or unread_logs(found),
             "transactions": transaction_differences(shared),
         }
     )
 
 
-def _unread_logs(found: Mapping[str, tuple[LogRead, LogContents]]) -> str | None:
+def unread_logs(found: Mapping[str, tuple[LogRead, LogContents]]) -> str | None:
     """Why there are not two logs to compare; None: there are."""
     unread = {name: read.why_not for name, (read, _) in found.items() if read.why_not}
     if len(found) - len(unread) > 1:
         return None
-    return "; ".join(f"{name}: {why}" for name, why in unread.items()) or None
+    by_reason: dict[str, list[str]] = {}
+    for name, why in unread.items():
+        by_reason.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items()) or None
 
 
 def _numbering_alone(stack: RunningStack, client: str, servers: Sequence[StackNode]) -> set[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sandbox.consistency.binary_log import LogContents, Origin
-from sandbox.consistency.oracle import keys_of, transaction_differences, with_origins
+from sandbox.consistency.oracle import keys_of, transaction_differences, unread_logs, with_origins
 from sandbox.consistency.sets import sets_of
 from sandbox.consistency.verdict import checks_of, on_rows, on_transactions
 from sandbox.record.consistency import (
@@ -100,6 +100,13 @@ def test_contents_of_a_gtid_are_those_of_each_server() -> None:
     other = LogContents(digests={"0-1-5": "y"}, lines={"0-1-5": []})
     (found,) = transaction_differences({"db1": one, "db2": other})
     assert found.contents == {"db1": ["INSERT"], "db2": []}
+
+
+def test_a_reason_that_several_servers_have_is_said_once() -> None:
+    off = (LogRead(why_not="its binary log is off"), LogContents())
+    assert unread_logs({"db1": off, "db2": off}) == "db1, db2: its binary log is off"
+    read = (LogRead(transactions=3), LogContents())
+    assert unread_logs({"db1": off, "db2": read, "db3": read}) is None
 
 
 def server(name: str, kind: Any = "database", **given: Any) -> StackNode:

@@ -26,55 +26,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or __package__:
-    from sandbox.consistency.in_client.compare_servers import (
-        ComparedServer,
-        HeldError,
-        ServerError,
-        connected,
-        everywhere,
-        one_position,
-        or_raise,
-    )
-    from sandbox.consistency.in_client.compare_sql import (
-        Chunk,
-        Row,
-        SqlColumn,
-        SqlTable,
-        can_be_chunked,
-        checksum_of,
-        common_key,
-        in_full,
-        key_of,
-        quoted,
-        row_crc,
-        text_of,
-        typed,
-    )
+    from sandbox.consistency.in_client import compare_servers, compare_sql
 else:
-    from compare_servers import (  # shipped into the same folder
-        ComparedServer,
-        HeldError,
-        ServerError,
-        connected,
-        everywhere,
-        one_position,
-        or_raise,
-    )
-    from compare_sql import (
-        Chunk,
-        Row,
-        SqlColumn,
-        SqlTable,
-        can_be_chunked,
-        checksum_of,
-        common_key,
-        in_full,
-        key_of,
-        quoted,
-        row_crc,
-        text_of,
-        typed,
-    )
+    import compare_servers  # shipped into the same folder
+    import compare_sql
 
 OWN_SCHEMAS = ("mysql", "sys", "information_schema", "performance_schema")
 OF_ONE_SERVER = {("sandbox", "renewed")}
@@ -82,7 +37,9 @@ OF_ONE_SERVER = {("sandbox", "renewed")}
 TABLE_TYPES = ("BASE TABLE", "SYSTEM VERSIONED")
 
 
-def tables_of(server: ComparedServer, wanted: Sequence[str]) -> dict[tuple[str, str], SqlTable]:
+def tables_of(
+    server: compare_servers.ComparedServer, wanted: Sequence[str]
+) -> dict[tuple[str, str], compare_sql.SqlTable]:
     """Every table of a server with rows of its user, or those that are wanted."""
     hidden = ", ".join(f"'{name}'" for name in OWN_SCHEMAS)
     types = ", ".join(f"'{name}'" for name in TABLE_TYPES)
@@ -109,20 +66,22 @@ def tables_of(server: ComparedServer, wanted: Sequence[str]) -> dict[tuple[str, 
         if wanted and schema not in wanted and f"{schema}.{name}" not in wanted:
             continue
         own = tuple(_column(row) for row in columns_of.get((schema, name), ()))
-        found[schema, name] = SqlTable(own, key_of(keys_of.get((schema, name), ())))
+        found[schema, name] = compare_sql.SqlTable(
+            own, compare_sql.key_of(keys_of.get((schema, name), ()))
+        )
     return found
 
 
-def _by_table(rows: Sequence[Row]) -> dict[Row, list[Row]]:
-    found: dict[Row, list[Row]] = {}
+def _by_table(rows: Sequence[compare_sql.Row]) -> dict[compare_sql.Row, list[compare_sql.Row]]:
+    found: dict[compare_sql.Row, list[compare_sql.Row]] = {}
     for schema, name, *rest in rows:
         found.setdefault((schema, name), []).append(tuple(rest))
     return found
 
 
-def _column(row: Row) -> SqlColumn:
+def _column(row: compare_sql.Row) -> compare_sql.SqlColumn:
     name, type_, nullable, charset, collation = row
-    return SqlColumn(name, type_.lower(), nullable == "YES", charset, collation)
+    return compare_sql.SqlColumn(name, type_.lower(), nullable == "YES", charset, collation)
 
 
 @dataclass
@@ -144,12 +103,12 @@ class Findings:
 
 
 def compare_tables(
-    servers: Sequence[ComparedServer], wanted: Sequence[str], chunk: int, most: int
+    servers: Sequence[compare_servers.ComparedServer], wanted: Sequence[str], chunk: int, most: int
 ) -> tuple[int, Findings]:
     """How many tables there are, and what differs. The first server is the reference."""
     found = Findings(most)
-    with_tables = everywhere(servers, lambda server: tables_of(server, wanted))
-    or_raise(with_tables)
+    with_tables = compare_servers.everywhere(servers, lambda server: tables_of(server, wanted))
+    compare_servers.or_raise(with_tables)
     names = sorted({name for tables in with_tables.values() for name in tables})
     for name in names:
         missing = [server for server, tables in with_tables.items() if name not in tables]
@@ -164,82 +123,92 @@ def compare_tables(
             continue
         try:
             _compare_table(servers, name, tables, chunk, found)
-        except (ServerError, HeldError) as error:
+        except (compare_servers.ServerError, compare_servers.HeldError) as error:
             found.unread_tables[".".join(name)] = str(error)
     return len(names), found
 
 
 def _compare_table(
-    servers: Sequence[ComparedServer],
+    servers: Sequence[compare_servers.ComparedServer],
     name: tuple[str, str],
-    tables: Mapping[str, SqlTable],
+    tables: Mapping[str, compare_sql.SqlTable],
     chunk: int,
     found: Findings,
 ) -> None:
     of_all = [tables[server.name] for server in servers]
-    key = common_key(of_all)
-    ranges = [Chunk(key)]
-    if can_be_chunked(of_all):
+    key = compare_sql.common_key(of_all)
+    ranges = [compare_sql.Chunk(key)]
+    if compare_sql.can_be_chunked(of_all):
         ranges = _chunks(servers[0], name, of_all[0], chunk)  # type: ignore[assignment]
     for each in ranges:
         where, values = each.where
 
         def checksum(
-            server: ComparedServer, where: str = where, values: Sequence[Any] = values
-        ) -> Row:
-            sums = checksum_of(tables[server.name].columns)
-            sql = f"SELECT {sums} FROM {in_full(name)} WHERE {where}"  # noqa: S608
+            server: compare_servers.ComparedServer,
+            where: str = where,
+            values: Sequence[Any] = values,
+        ) -> compare_sql.Row:
+            sums = compare_sql.checksum_of(tables[server.name].columns)
+            sql = f"SELECT {sums} FROM {compare_sql.in_full(name)} WHERE {where}"  # noqa: S608
             return server.ask(sql, values)[0]
 
-        sums = everywhere(servers, checksum)
-        or_raise(sums)
+        sums = compare_servers.everywhere(servers, checksum)
+        compare_servers.or_raise(sums)
         found.rows += int(sums[servers[0].name][0])
         if len(set(sums.values())) > 1:
             _look_closer(servers, name, tables, each, found)
 
 
 def _chunks(
-    server: ComparedServer, name: tuple[str, str], table: SqlTable, size: int
-) -> Iterator[Chunk]:
+    server: compare_servers.ComparedServer,
+    name: tuple[str, str],
+    table: compare_sql.SqlTable,
+    size: int,
+) -> Iterator[compare_sql.Chunk]:
     """Ranges of about ``size`` rows of the reference; the last one has no end, so that no row of
     another server is left out.
     """
     columns = table.key_columns()
-    selected = ", ".join(quoted(column.name) for column in columns)
-    after: Row | None = None
+    selected = ", ".join(compare_sql.quoted(column.name) for column in columns)
+    after: compare_sql.Row | None = None
     while True:
-        where, values = Chunk(table.key, after).where
+        where, values = compare_sql.Chunk(table.key, after).where
         rows = server.ask(
-            f"SELECT {selected} FROM {in_full(name)} WHERE {where} ORDER BY {selected}"  # noqa: S608
+            f"SELECT {selected} FROM {compare_sql.in_full(name)} WHERE {where} ORDER BY {selected}"  # noqa: S608
             f" LIMIT {size - 1}, 1",
             values,
         )
         if not rows:
-            yield Chunk(table.key, after)
+            yield compare_sql.Chunk(table.key, after)
             return
-        up_to = tuple(typed(column, value) for column, value in zip(columns, rows[0], strict=True))
-        yield Chunk(table.key, after, up_to)
+        up_to = tuple(
+            compare_sql.typed(column, value) for column, value in zip(columns, rows[0], strict=True)
+        )
+        yield compare_sql.Chunk(table.key, after, up_to)
         after = up_to
 
 
 def _look_closer(
-    servers: Sequence[ComparedServer],
+    servers: Sequence[compare_servers.ComparedServer],
     name: tuple[str, str],
-    tables: Mapping[str, SqlTable],
-    chunk: Chunk,
+    tables: Mapping[str, compare_sql.SqlTable],
+    chunk: compare_sql.Chunk,
     found: Findings,
 ) -> None:
     """Which rows of a range differ; each as every server has it."""
     where, values = chunk.where
 
-    def crcs(server: ComparedServer) -> list[Row]:
+    def crcs(server: compare_servers.ComparedServer) -> list[compare_sql.Row]:
         table = tables[server.name]
-        selected = [*(quoted(each) for each in chunk.key), row_crc(table.columns)]
-        sql = f"SELECT {', '.join(selected)} FROM {in_full(name)} WHERE {where}"  # noqa: S608
+        selected = [
+            *(compare_sql.quoted(each) for each in chunk.key),
+            compare_sql.row_crc(table.columns),
+        ]
+        sql = f"SELECT {', '.join(selected)} FROM {compare_sql.in_full(name)} WHERE {where}"  # noqa: S608
         return server.ask(sql, values)
 
-    rows = everywhere(servers, crcs)
-    or_raise(rows)
+    rows = compare_servers.everywhere(servers, crcs)
+    compare_servers.or_raise(rows)
     if chunk.key:
         for key in different_keys({server: dict(_by_key(each)) for server, each in rows.items()}):
             if len(found.differences) >= found.most:
@@ -253,12 +222,12 @@ def _look_closer(
         found.add(name, key=None, counts=counts, row=about)
 
 
-def _by_key(rows: Sequence[Row]) -> Iterator[tuple[Row, Any]]:
+def _by_key(rows: Sequence[compare_sql.Row]) -> Iterator[tuple[compare_sql.Row, Any]]:
     for *key, crc in rows:
         yield tuple(key), crc
 
 
-def different_keys(by_server: Mapping[str, Mapping[Row, Any]]) -> list[Row]:
+def different_keys(by_server: Mapping[str, Mapping[compare_sql.Row, Any]]) -> list[compare_sql.Row]:
     """Keys whose rows differ between servers, or that one of them lacks, in order."""
     all_keys = {key for rows in by_server.values() for key in rows}
     different = [key for key in all_keys if len({rows.get(key) for rows in by_server.values()}) > 1]
@@ -266,13 +235,13 @@ def different_keys(by_server: Mapping[str, Mapping[Row, Any]]) -> list[Row]:
 
 
 def _sorted_by(value: Any) -> tuple[int, float, str]:
-    text = text_of(value) or ""
+    text = compare_sql.text_of(value) or ""
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", text)
     return (0, float(text), "") if is_number else (1, 0.0, text)
 
 
 def different_counts(
-    by_server: Mapping[str, Counter[Row]],
+    by_server: Mapping[str, Counter[compare_sql.Row]],
 ) -> list[tuple[Any, dict[str, int]]]:
     """Rows without a key: the CRC32 of each that servers hold in other numbers, and how often."""
     every = {row for counts in by_server.values() for row in counts}
@@ -285,46 +254,52 @@ def different_counts(
 
 
 def _row_everywhere(
-    servers: Sequence[ComparedServer],
+    servers: Sequence[compare_servers.ComparedServer],
     name: tuple[str, str],
-    tables: Mapping[str, SqlTable],
+    tables: Mapping[str, compare_sql.SqlTable],
     key: tuple[str, ...],
-    values: Row,
+    values: compare_sql.Row,
 ) -> dict[str, Any]:
     by_name = {column.name: column for column in tables[servers[0].name].columns}
-    given = [typed(by_name[each], value) for each, value in zip(key, values, strict=True)]
-    equal = " AND ".join(f"{quoted(each)} = %s" for each in key)
+    given = [
+        compare_sql.typed(by_name[each], value) for each, value in zip(key, values, strict=True)
+    ]
+    equal = " AND ".join(f"{compare_sql.quoted(each)} = %s" for each in key)
 
-    def row(server: ComparedServer) -> dict[str, str | None] | None:
+    def row(server: compare_servers.ComparedServer) -> dict[str, str | None] | None:
         names = tables[server.name].names
-        selected = ", ".join(map(quoted, names))
-        rows = server.ask(f"SELECT {selected} FROM {in_full(name)} WHERE {equal}", given)  # noqa: S608
+        selected = ", ".join(map(compare_sql.quoted, names))
+        sql = f"SELECT {selected} FROM {compare_sql.in_full(name)} WHERE {equal}"  # noqa: S608
+        rows = server.ask(sql, given)
         return _readable(names, rows[0]) if rows else None
 
-    rows = everywhere(servers, row)
-    or_raise(rows)
+    rows = compare_servers.everywhere(servers, row)
+    compare_servers.or_raise(rows)
     return {"key": _readable(key, values), "rows": rows}
 
 
 def _row_of_crc(
-    server: ComparedServer, name: tuple[str, str], table: SqlTable, crc: Any
+    server: compare_servers.ComparedServer,
+    name: tuple[str, str],
+    table: compare_sql.SqlTable,
+    crc: Any,
 ) -> dict[str, str | None] | None:
-    selected = ", ".join(map(quoted, table.names))
-    crc_of_row = row_crc(table.columns)
+    selected = ", ".join(map(compare_sql.quoted, table.names))
+    crc_of_row = compare_sql.row_crc(table.columns)
     rows = server.ask(
-        f"SELECT {selected} FROM {in_full(name)} WHERE {crc_of_row} = %s LIMIT 1",  # noqa: S608
+        f"SELECT {selected} FROM {compare_sql.in_full(name)} WHERE {crc_of_row} = %s LIMIT 1",  # noqa: S608
         (int(crc),),
     )
     return _readable(table.names, rows[0]) if rows else None
 
 
-def _readable(names: Sequence[str], row: Row) -> dict[str, str | None]:
-    return {name: text_of(value) for name, value in zip(names, row, strict=True)}
+def _readable(names: Sequence[str], row: compare_sql.Row) -> dict[str, str | None]:
+    return {name: compare_sql.text_of(value) for name, value in zip(names, row, strict=True)}
 
 
 def compared(request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a request."""
-    servers, unread = connected(request["servers"])
+    servers, unread = compare_servers.connected(request["servers"])
     held = [server for server in servers if server.name in request["held"]]
     if not held:
         return _nothing(unread, "no server that takes writes answers")
@@ -332,11 +307,11 @@ def compared(request: Mapping[str, Any]) -> dict[str, Any]:
     ordered = [reference, *(server for server in servers if server is not reference)]
     held = [reference, *(server for server in held if server is not reference)]
     try:
-        at = one_position(ordered, held, request["wait_s"])
+        at = compare_servers.one_position(ordered, held, request["wait_s"])
         tables, found = compare_tables(
             at.read, request["tables"], request["chunk"], request["most"]
         )
-    except HeldError as error:
+    except compare_servers.HeldError as error:
         return _nothing(unread, str(error))
     return {
         "problem": None,
