@@ -13,6 +13,7 @@ import pytest
 
 from integration.live import LiveStack, live_stack, printed_file, run
 from integration.test_topologies import TODAY, TOPOLOGIES, Topology
+from integration.turns import of_today
 from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
@@ -24,10 +25,11 @@ FEWER_NODES = (
     "mariadb@11.8+replica1",
 )
 """Topologies of which there is one with a node more."""
-SEVERAL_NODES = [
+SEVERAL_NODES = [each for each in TOPOLOGIES if each.profile not in FEWER_NODES]
+RECOVERED = [
     each
-    for each in TOPOLOGIES
-    if each.profile not in FEWER_NODES and (each in TODAY or not (each.long or each.further))
+    for each in of_today(SEVERAL_NODES, days=2)
+    if each in TODAY or not (each.long or each.further)
 ]
 
 
@@ -60,7 +62,7 @@ class ByHand(LiveStack):
             run(["docker", "run", "--rm", "--label", label, *mounts, *copy])
 
 
-@pytest.fixture(scope="module", params=SEVERAL_NODES, ids=lambda topology: topology.profile)
+@pytest.fixture(scope="module", params=RECOVERED, ids=lambda topology: topology.profile)
 def topology(request: pytest.FixtureRequest) -> Topology:
     """One topology after the other; a single server's cases are those of the other suite."""
     return request.param  # type: ignore[no-any-return]
