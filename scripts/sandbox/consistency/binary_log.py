@@ -1,7 +1,10 @@
-"""PURE: transactions in what mysqlbinlog prints, and which one changed a row last."""
+"""PURE: where a transaction begins in a binary log, those in what mysqlbinlog prints, and which one
+changed a row last.
+"""
 
 import hashlib
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,6 +29,14 @@ _OWN_XID = re.compile(r" */\* xid=\d+ \*/")
 """MySQL's comment behind a statement that changes the dictionary; each server has its own."""
 _BOTH_SIGNS = re.compile(r"(-?\d+) \((\d+)\)")
 """An integer whose sign the log does not know."""
+
+_HEADER = struct.Struct("<IBIIIH")
+"""Of every event: time, type, server id, length, position of its end in the file, flags."""
+_TYPE_OFFSET = 4
+_BEGINS_TRANSACTION = re.compile(rb"[\x21\x22\x2a\xa2]", re.DOTALL)
+"""Types of events: MySQL's GTID, anonymous and tagged GTID (33, 34, 42), MariaDB's GTID (162)."""
+MOST_OF_GTID_EVENT = 4096
+"""Bytes: more than such an event has."""
 
 TableName = tuple[str, str]
 
@@ -160,6 +171,32 @@ def plain(text: str) -> str | None:
     if len(text) > 1 and text.startswith("'") and text.endswith("'"):
         return re.sub(r"\\x([0-9a-fA-F]{2})", lambda code: chr(int(code[1], 16)), text[1:-1])
     return text
+
+
+def first_transaction(content: bytes, offset: int) -> int | None:
+    """The position in the file at which the first transaction of this part begins, or None.
+
+    ``content``: bytes of the file from ``offset`` on. An event is recognized by the position of its
+    end, which it tells, and by the event behind it:
+    https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
+    """
+    for found in _BEGINS_TRANSACTION.finditer(content, _TYPE_OFFSET):
+        at = found.start() - _TYPE_OFFSET
+        length = _event_length(content, at, offset)
+        if length is None or length > MOST_OF_GTID_EVENT:
+            continue
+        if _event_length(content, at + length, offset) is not None:
+            return offset + at
+    return None
+
+
+def _event_length(content: bytes, at: int, offset: int) -> int | None:
+    """Of the event that begins there, or None where none does."""
+    if at + _HEADER.size > len(content):
+        return None
+    _, _, _, length, end, _ = _HEADER.unpack_from(content, at)
+    has_event = length >= _HEADER.size and end == (offset + at + length) % 2**32
+    return int(length) if has_event else None
 
 
 def read_log(lines: Iterable[str], wanted: Mapping[TableName, KeysOfTable]) -> LogContents:

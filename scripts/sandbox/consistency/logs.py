@@ -1,10 +1,18 @@
 """Reads the binary logs of several servers at once: by mysqlbinlog, in each server's own node."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from sandbox.consistency.binary_log import KeysOfTable, LogContents, TableName, read_log
+from sandbox.consistency.binary_log import (
+    MOST_OF_GTID_EVENT,
+    KeysOfTable,
+    LogContents,
+    TableName,
+    first_transaction,
+    read_log,
+)
 from sandbox.record.consistency import LogRead
 from sandbox.stack.client_python import QueryResult, ask, targets_of
 from sandbox.stack.protocol import RunningStack, StackNode
@@ -15,6 +23,9 @@ _SCRIPT = (
     "tool=$(command -v mariadb-binlog || command -v mysqlbinlog) || exit 3;"
     ' exec "$tool" --no-defaults --base64-output=decode-rows -v "$@"'
 )
+_PART_SCRIPT = 'tail -c "+$1" "$3" | head -c "$2" | base64 -w 0'
+_PART = 1024 * 1024
+"""Bytes in which the beginning of a transaction is looked for at a time."""
 _NO_TOOL = 3
 _END_S = 10.0
 
@@ -25,6 +36,10 @@ class _Files:
 
     paths: tuple[str, ...] = ()
     is_whole: bool = False
+    start: int = 0
+    """The first is read from the first transaction behind this byte on; 0: from its beginning."""
+    end: int = 0
+    """Bytes of the first file."""
     why_not: str | None = None
 
 
@@ -55,25 +70,37 @@ def read_logs(
 
 
 def _files(name: QueryResult, sizes: QueryResult, most: int) -> _Files:
-    """The last files, up to ``most`` bytes together: to read a million changes takes a minute."""
+    """The end of the log, ``most`` bytes: to read a million changes takes a minute."""
     rows = sizes.rows(0)
     base = name.rows(0)[0][0] if name.rows(0) else None
     if not rows or not base:
         return _Files(why_not="its binary log is off")
     folder = str(base).rpartition("/")[0]
     chosen: list[str] = []
+    size = 0
     left = most
     for row in reversed(rows):
-        size = int(row[1] or 0)
-        if size > left:
+        if left <= 0:
             break
+        size = int(row[1] or 0)
         chosen.append(f"{folder}/{row[0]}")
         left -= size
-    if not chosen:
-        megabytes = int(rows[-1][1] or 0) / 1024 / 1024
-        return _Files(why_not=f"its last file has {megabytes:.0f} MB (LOG_MB= reads more)")
+    start = max(0, -left)
     chosen.reverse()
-    return _Files(tuple(chosen), is_whole=len(chosen) == len(rows))
+    is_whole = start == 0 and len(chosen) == len(rows)
+    return _Files(tuple(chosen), is_whole=is_whole, start=start, end=size)
+
+
+def _first_transaction(stack: RunningStack, node: str, files: _Files) -> int | None:
+    """Where the first transaction behind the start begins in the first file."""
+    step = _PART - 2 * MOST_OF_GTID_EVENT
+    for at in range(files.start, files.end, step):
+        argv = ["bash", "-c", _PART_SCRIPT, "bash", str(at + 1), str(_PART), files.paths[0]]
+        content = base64.b64decode(stack.run(node, argv).stdout)
+        found = first_transaction(content, at)
+        if found is not None:
+            return found
+    return None
 
 
 def _read(
@@ -81,7 +108,16 @@ def _read(
 ) -> tuple[LogRead, LogContents]:
     if files.why_not is not None:
         return LogRead(why_not=files.why_not), LogContents()
-    stream = stack.stream(node, ["bash", "-c", _SCRIPT, "bash", *files.paths])
+    paths = files.paths
+    from_there: list[str] = []
+    position = (_first_transaction(stack, node, files) or 0) if files.start else 0
+    if position:
+        from_there = [f"--start-position={position}"]
+    elif files.start:
+        paths = paths[1:]
+    if not paths:
+        return LogRead(why_not=_no_beginning(files)), LogContents()
+    stream = stack.stream(node, ["bash", "-c", _SCRIPT, "bash", *from_there, *paths])
     try:
         contents = read_log(stream.lines(), wanted)
         code = stream.wait(_END_S)
@@ -92,6 +128,15 @@ def _read(
     if code:
         why_not = f"mysqlbinlog ended with exit code {code}"
         return LogRead(why_not=why_not), LogContents()
-    first = files.paths[0].rpartition("/")[2]
+    first = paths[0].rpartition("/")[2]
     count = len(contents.digests)
-    return LogRead(transactions=count, first_file=first, is_whole=files.is_whole), contents
+    read = LogRead(
+        transactions=count, first_file=first, first_position=position, is_whole=files.is_whole
+    )
+    return read, contents
+
+
+def _no_beginning(files: _Files) -> str:
+    megabytes = (files.end - files.start) / 1024 / 1024
+    name = files.paths[0].rpartition("/")[2]
+    return f"no transaction begins in the last {megabytes:.0f} MB of {name} (LOG_MB= reads more)"

@@ -56,6 +56,8 @@ class LogRead(ConsistencyPart):
 
     transactions: int = 0
     first_file: str | None = None
+    first_position: int = 0
+    """Of the first transaction that was read in that file, in bytes; 0: from its beginning."""
     is_whole: bool = False
     """Whether it was read from its first file on."""
     why_not: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sandbox.core.errors import counted
-from sandbox.record.consistency import ConsistencyRecord, RowDifference, Written
+from sandbox.record.consistency import ConsistencyRecord, LogRead, RowDifference, Written
 from sandbox.report.document import Document, Notes, Part, Row, Said, Section, Table
 
 _WIDTH = 60
@@ -56,13 +56,19 @@ def _servers(record: ConsistencyRecord) -> Table:
         elif log.why_not:
             read = log.why_not
         else:
-            whole = "" if log.is_whole else f" from {log.first_file} on"
-            read = f"{counted(log.transactions, 'transaction')}{whole}"
+            read = f"{counted(log.transactions, 'transaction')}{_read_from(log)}"
         rows.append(Row.of([name, record.positions.get(name, ""), read]))
     for name, why in record.unread.items():
         rows.append(Row.of([name, f"not compared: {why}", ""], look="unclear"))
     table = Table.of(("server", "position", "binary log"), [])
     return Table(table.columns, rows)
+
+
+def _read_from(log: LogRead) -> str:
+    if log.is_whole:
+        return ""
+    position = f":{log.first_position}" if log.first_position else ""
+    return f" from {log.first_file}{position} on"
 
 
 def _differences(differences: Sequence[RowDifference]) -> Table:

@@ -1,10 +1,15 @@
 """What mysqlbinlog prints of MySQL and MariaDB becomes transactions, each with a digest."""
 
+import struct
+
+import pytest
+
 from sandbox.consistency.binary_log import (
     KeysOfTable,
     LogContents,
     Origin,
     different_transactions,
+    first_transaction,
     plain,
     read_log,
 )
@@ -117,3 +122,28 @@ def test_values_of_the_log() -> None:
     assert plain("'x\\x27y'") == "x'y"
     assert plain("-1 (4294967295)") == "-1"
     assert plain("3.50") == "3.50"
+
+
+def event(at: int, kind: int, body: bytes = b"") -> bytes:
+    """An event as it stands in a file at this position."""
+    length = 19 + len(body)
+    return struct.pack("<IBIIIH", 1764464400, kind, 7, length, at + length, 0) + body
+
+
+@pytest.mark.parametrize("kind", [33, 34, 42, 162])
+def test_the_first_transaction_behind_a_position_is_found(kind: int) -> None:
+    gtid_bytes = b"\x21\x22\x2a\xa2" * 20
+    rows = event(1000, 30, gtid_bytes)
+    gtid = event(1000 + len(rows), kind, b"\x00" * 25)
+    query = event(1000 + len(rows) + len(gtid), 2, b"BEGIN")
+    content = rows + gtid + query
+    for cut in (0, 1, 40):
+        assert first_transaction(content[cut:], 1000 + cut) == 1000 + len(rows)
+
+
+def test_in_the_middle_of_a_transaction_none_is_found() -> None:
+    assert first_transaction(event(1000, 30, b"\xa2" * 4000)[100:], 1100) is None
+    gtid = event(1000, 33, b"\x00" * 25)
+    assert first_transaction(gtid, 1000) is None, "what is behind it is not there yet"
+    assert first_transaction(gtid + event(2000, 2), 1000) is None, "nor is it an event"
+    assert first_transaction(b"", 0) is None
