@@ -23,6 +23,12 @@ TABLES = (
     "  x'00ff');"
 )
 
+MEGABYTES_OF_ROWS = (
+    "create table shop.large (id int primary key auto_increment, v longtext);"
+    + " insert into shop.large (v) values (repeat('!\"*x', 90000));" * 8
+)
+"""Values with the bytes that types of events have, too."""
+
 
 def checked(stack: LiveStack, code: int, *words: str) -> dict[str, Any]:
     """The one set of a stack, as `check` prints it as data."""
@@ -67,8 +73,13 @@ def test_one_gtid_with_two_contents_is_named_with_who_wrote_the_rows(profile: st
         source = stack.names("database")[0]
         stack.sql(source, TABLES)
         assert checked(stack, 0)["differences"] == []
+        stack.sql(source, MEGABYTES_OF_ROWS)
         plant = planted_on_mysql if profile.startswith("mysql") else planted_on_mariadb
         gtid = plant(stack, source)
+        end = checked(stack, 1, "--only", "shop", "--log-mb", "1")
+        read = end["logs"][source]
+        assert read["first_position"] > 1_000_000
+        assert [each["gtid"] for each in end["transactions"]] == [gtid]
         found = checked(stack, 1, "--only", "shop")
         (different,) = found["transactions"]
         assert different["gtid"] == gtid

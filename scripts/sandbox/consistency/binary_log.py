@@ -182,21 +182,29 @@ def first_transaction(content: bytes, offset: int) -> int | None:
     """
     for found in _BEGINS_TRANSACTION.finditer(content, _TYPE_OFFSET):
         at = found.start() - _TYPE_OFFSET
-        length = _event_length(content, at, offset)
-        if length is None or length > MOST_OF_GTID_EVENT:
+        length, end = _length_and_end(content, at)
+        if length > MOST_OF_GTID_EVENT or end != _position(offset + at + length):
             continue
-        if _event_length(content, at + length, offset) is not None:
+        next_at = at + length
+        next_length, next_end = _length_and_end(content, next_at)
+        # MariaDB's events between GTID and COMMIT tell 0: they were written before their place was
+        # known.
+        if next_length and next_end in (0, _position(offset + next_at + next_length)):
             return offset + at
     return None
 
 
-def _event_length(content: bytes, at: int, offset: int) -> int | None:
-    """Of the event that begins there, or None where none does."""
+def _length_and_end(content: bytes, at: int) -> tuple[int, int]:
+    """Of the event that begins there; 0 and 0 where none can."""
     if at + _HEADER.size > len(content):
-        return None
+        return 0, 0
     _, _, _, length, end, _ = _HEADER.unpack_from(content, at)
-    has_event = length >= _HEADER.size and end == (offset + at + length) % 2**32
-    return int(length) if has_event else None
+    return (length, end) if length >= _HEADER.size else (0, 0)
+
+
+def _position(byte: int) -> int:
+    """As an event tells it, in 32 bits."""
+    return byte % 2**32
 
 
 def read_log(lines: Iterable[str], wanted: Mapping[TableName, KeysOfTable]) -> LogContents:

@@ -124,10 +124,11 @@ def test_values_of_the_log() -> None:
     assert plain("3.50") == "3.50"
 
 
-def event(at: int, kind: int, body: bytes = b"") -> bytes:
+def event(at: int, kind: int, body: bytes = b"", end: int | None = None) -> bytes:
     """An event as it stands in a file at this position."""
     length = 19 + len(body)
-    return struct.pack("<IBIIIH", 1764464400, kind, 7, length, at + length, 0) + body
+    told = at + length if end is None else end
+    return struct.pack("<IBIIIH", 1764464400, kind, 7, length, told, 0) + body
 
 
 @pytest.mark.parametrize("kind", [33, 34, 42, 162])
@@ -139,6 +140,8 @@ def test_the_first_transaction_behind_a_position_is_found(kind: int) -> None:
     content = rows + gtid + query
     for cut in (0, 1, 40):
         assert first_transaction(content[cut:], 1000 + cut) == 1000 + len(rows)
+    annotated = gtid + event(1000 + len(rows) + len(gtid), 160, b"insert", end=0)
+    assert first_transaction(annotated, 1000 + len(rows)) == 1000 + len(rows), "as in MariaDB"
 
 
 def test_in_the_middle_of_a_transaction_none_is_found() -> None:
