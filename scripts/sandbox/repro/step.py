@@ -133,6 +133,8 @@ class ReproStep(BaseModel, ABC):
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
     value_is: ClassVar[str]
+    not_in_pack: ClassVar[str | None] = None
+    """Why a pack cannot have such a step; None: it has words for it, or nothing is known."""
     """What stands behind its word, for messages."""
     place: str | None = None
     """Behind the @ of its word."""

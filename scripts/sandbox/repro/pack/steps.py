@@ -18,15 +18,6 @@ from sandbox.repro.steps.wait import WaitStep
 from sandbox.repro.wanted import Wanted
 
 _BLOCKED_S = 0.5
-_NOT_SAYABLE = {
-    "act": "an action is a program of this tool",
-    "break": "a container cannot break the network, the disk or the process of another one",
-    "heal": "nothing is broken in a pack",
-    "shell": "its line is for the client of a stack, or for another container",
-    "test": "mysqltest is in a package of its own, not in the server's image",
-    "workload": "a workload is a program of this tool",
-}
-"""Word of a step → why a pack cannot have it."""
 WANTED = ("error", "warning", "rows", "unordered", "matches", "affected")
 """The keys that say what a statement comes to."""
 _KEYS = {
@@ -65,8 +56,7 @@ class StepLines:
             case RestartStep():
                 words = ["restart", str(number), self._restarted(step), length(step.within)]
             case _:
-                kind = word_of(step)
-                raise UnsayableError(_NOT_SAYABLE.get(kind, f"a pack has no step '{kind}'"))
+                raise UnsayableError(step.not_in_pack or f"a pack has no step '{word_of(step)}'")
         if step.name and words[0] in ("pause", "restart"):
             raise UnsayableError("it has no result that an expectation could look at")
         return " ".join(words)

@@ -18,6 +18,7 @@ class ActStep(AskedStep):
     """
 
     value_is: ClassVar[str] = "an action and its target: join one-reader"
+    not_in_pack: ClassVar[str | None] = "an action is a program of this tool"
     shape: ClassVar["re.Pattern[str]"] = re.compile(
         r"(?P<action>[a-z][a-z-]*)(?:\s+(?P<target>[\w-]+))?"
     )

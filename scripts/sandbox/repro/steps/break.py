@@ -17,6 +17,9 @@ class BreakStep(AskedStep):
     """A fault on a target (the writer), healed after a time, by a step `heal`, or in the end."""
 
     value_is: ClassVar[str] = "a fault, its target and how long: partition one-reader for 10s"
+    not_in_pack: ClassVar[str | None] = (
+        "a container cannot break the network, the disk or the process of another one"
+    )
     shape: ClassVar["re.Pattern[str]"] = re.compile(
         r"(?P<fault>[a-z][a-z-]*)(?:\s+(?!for\s)(?P<target>[\w-]+))?(?:\s+for\s+(?P<length>.+))?"
     )

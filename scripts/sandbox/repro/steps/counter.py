@@ -23,6 +23,9 @@ class CounterStep(ReproStep):
     """
 
     value_is: ClassVar[str] = "a status variable, such as Aborted_clients"
+    not_in_pack: ClassVar[str | None] = (
+        "how much a counter has risen is read by a program of this tool"
+    )
     variable: str = Field(alias="value")
     rises: int | None = Field(default=None, ge=0)
     """By how much it rises within the time; None: it is only read."""

@@ -15,6 +15,9 @@ class CutStep(ReproStep):
     """
 
     value_is: ClassVar[str] = "a session"
+    not_in_pack: ClassVar[str | None] = (
+        "the server's own client cannot go away without a word to the server"
+    )
     session: str = Field(alias="value", min_length=1)
 
     @property

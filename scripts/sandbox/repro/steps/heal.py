@@ -15,6 +15,7 @@ class HealStep(ReproStep):
     """Faults of a name, or all that are not healed yet, are healed."""
 
     value_is: ClassVar[str] = "a fault that was injected before, or all"
+    not_in_pack: ClassVar[str | None] = "nothing is broken in a pack"
     fault: str = Field(alias="value", min_length=1)
 
     @property

@@ -21,6 +21,9 @@ class MysqltestStep(ReproStep):
     """A test of the servers' own language. Its server 1 is the first of ``servers``."""
 
     value_is: ClassVar[str] = "the path of a .test file"
+    not_in_pack: ClassVar[str | None] = (
+        "mysqltest is in a package of its own, not in the server's image"
+    )
     path: str = Field(alias="value", min_length=1)
     servers: list[str] = Field(default_factory=list)
     """The nodes that are its servers 1, 2, …; none: every server, in order."""

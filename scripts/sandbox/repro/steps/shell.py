@@ -15,6 +15,9 @@ class ShellStep(ReproStep):
     """A line for `sh` in the client, or at another place, with an exit code."""
 
     value_is: ClassVar[str] = "a line for the shell"
+    not_in_pack: ClassVar[str | None] = (
+        "its line is for the client of a stack, or for another container"
+    )
     line: str = Field(alias="value", min_length=1)
     exit: int = 0
     within: Length = Field(default=60.0, gt=0)

@@ -16,6 +16,7 @@ class WorkloadStep(AskedStep):
     """A workload runs for a time, through the entry point of its place (the default one)."""
 
     value_is: ClassVar[str] = "a workload and how long: writers for 10s"
+    not_in_pack: ClassVar[str | None] = "a workload is a program of this tool"
     shape: ClassVar["re.Pattern[str]"] = re.compile(r"(?P<workload>\S+)\s+for\s+(?P<length>.+)")
     threads: int = Field(default=4, ge=1)
     beside: bool = False
