@@ -326,10 +326,10 @@ def live_stack(profile: str, *options: str) -> Iterator[LiveStack]:
     and removed by our command line.
 
     Its servers start from data directories that were initialised before; where their first start is
-    the subject, a test passes ``--cold``.
+    the subject, a test passes ``--cold``. A server that somebody else runs needs none.
     """
     name = f"t-{uuid.uuid4().hex[:6]}"
-    if "--cold" not in options:
+    if not {"--cold", "--external"} & {*options}:
         given = dict(zip(options[::2], options[1::2], strict=True))
         make_data_directories(profile, given.get("--set", ""))
     setup = shlex.join(["up", "--profile", profile, *options])
