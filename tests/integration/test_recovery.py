@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -101,8 +100,7 @@ def test_any_one_node_is_killed_and_started(stack: ByHand) -> None:
 def test_any_two_nodes_are_killed_and_started(stack: ByHand, topology: Topology) -> None:
     """Of a further version or variant one pair a day, each in its turn."""
     pairs = list(itertools.combinations(stack.servers, 2))
-    today = datetime.now(UTC).toordinal() % len(pairs)
-    for pair in [pairs[today]] if topology.further else pairs:
+    for pair in of_today(pairs, days=len(pairs)) if topology.further else pairs:
         survives(stack, *pair)
 
 
