@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sandbox.judge.compare import judge_matrix
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record

@@ -177,7 +177,7 @@ def first_transaction(content: bytes, offset: int) -> int | None:
     """The position in the file at which the first transaction of this part begins, or None.
 
     ``content``: bytes of the file from ``offset`` on. An event is recognized by the position of its
-    end, which it tells, and by the event behind it:
+    end, which stands in it, and by the event behind it:
     https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
     """
     for found in _BEGINS_TRANSACTION.finditer(content, _TYPE_OFFSET):
@@ -187,8 +187,8 @@ def first_transaction(content: bytes, offset: int) -> int | None:
             continue
         next_at = at + length
         next_length, next_end = _length_and_end(content, next_at)
-        # MariaDB's events between GTID and COMMIT tell 0: they were written before their place was
-        # known.
+        # In MariaDB's events between GTID and COMMIT that is 0: they were written before their
+        # place was known.
         if next_length and next_end in (0, _position(offset + next_at + next_length)):
             return offset + at
     return None
@@ -203,7 +203,7 @@ def _length_and_end(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _position(byte: int) -> int:
-    """As an event tells it, in 32 bits."""
+    """As it stands in an event, in 32 bits."""
     return byte % 2**32
 
 

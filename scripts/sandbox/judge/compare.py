@@ -11,6 +11,7 @@ from sandbox.judge.changes import Shift, changes
 from sandbox.judge.verdict import (
     UNSTEADY_SHARE,
     Judgement,
+    StatementOutcome,
     benjamini_hochberg,
     effect_of,
     holm,
@@ -19,7 +20,7 @@ from sandbox.judge.verdict import (
     spread,
     unfit,
 )
-from sandbox.record.manifest import Adjustment, MatrixPart
+from sandbox.record.manifest import Adjustment
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record, Status
 from sandbox.record.trial import Lasted
@@ -101,24 +102,8 @@ class Judged:
     unfit: bool
     unsteady: Mapping[str, Sequence[Shift]] = field(default_factory=dict)
     """Cells too unsteady to compare, each with what changed in it."""
-
-
-def judge_matrix(
-    part: MatrixPart, records: Iterable[Record], series: Series, known: Known
-) -> Judged:
-    """The verdicts on a matrix's records, adjusted as its plan says over all of its primary
-    comparisons.
-
-    ``known``: what the host is calibrated for, as `noise_of` returns it.
-    """
-    skipped = {cell.name for cell in part.cells if cell.skipped}
-    pairs = [
-        (each.cell, each.baseline)
-        for each in part.comparisons
-        if not skipped & {each.cell, each.baseline}
-    ]
-    runs = observations(list(records), series, part.depth)
-    return judge_result(runs, pairs, part.canary_pair, part.metrics, known, part.adjustment)
+    published: Sequence[StatementOutcome] = ()
+    """What was found of each published statement."""
 
 
 def judge_result(

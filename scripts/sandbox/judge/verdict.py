@@ -16,6 +16,7 @@ from sandbox.judge.rank_tests import (
     signed_rank_interval,
     signed_rank_p,
 )
+from sandbox.record.manifest import StatementPart
 from sandbox.record.metrics import Metric
 
 Word = Literal[
@@ -75,6 +76,43 @@ class Judgement:
     word: Word
     blocks_needed: int | None = None
     """If too noisy: the blocks needed at this noise; None if more than MOST_BLOCKS."""
+
+
+Agreement = Literal["agree", "disagree", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFinding:
+    """What was found here of a published statement: on one pair of cells, or on one curve.
+
+    ``value``, with its interval: of a pair the effect on the metric's scale; of a curve that is to
+    be flat its largest effect; of one with a knee its level. ``high`` None: open.
+    """
+
+    cells: tuple[str, ...]
+    agreement: Agreement
+    why: str = ""
+    """Why it is inconclusive."""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOutcome:
+    """A published statement, and what was found of it here."""
+
+    statement: StatementPart
+    findings: Sequence[StatementFinding]
+
+    @property
+    def agreement(self) -> Agreement:
+        """Of the whole: the worst; a statement of several pairs or curves is met by all of them."""
+        found = {each.agreement for each in self.findings}
+        if "disagree" in found:
+            return "disagree"
+        return "agree" if found == {"agree"} else "inconclusive"
 
 
 def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float | None) -> Effect:

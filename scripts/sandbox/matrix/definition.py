@@ -2,17 +2,17 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.cell import Cell, Change, slug
+from sandbox.matrix.published import Published, PublishedStatement
 from sandbox.measure.run_checks import (
     Condition,
     LevelsByFactor,
-    OfCells,
     level_name,
     levels_by_factor,
 )
@@ -34,26 +34,6 @@ class MisplacedError(ValueError):
 
 OPTION_FACTOR = "option."
 """Prefix of a workload option's name, for a factor that is a list of its values."""
-
-
-class Expected(OfCells):
-    """Between which values, in the metric's unit, the median of a metric is expected in those
-    cells.
-
-    ``tolerance``: how far outside a median still is as expected.
-    """
-
-    metric: str
-    between: tuple[float, float]
-    tolerance: float = Field(default=0.0, ge=0)
-    because: str = ""
-    """The source from which it is computed."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Expected":
-        if self.between[0] > self.between[1]:
-            raise ValueError(f"between: {self.between[0]:g} is above {self.between[1]:g}")
-        return self
 
 
 class Matrix(BaseModel):
@@ -80,7 +60,7 @@ class Matrix(BaseModel):
     """
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
-    expected: list[Expected] = Field(default_factory=list)
+    published: Published = Published()
     """Shown next to what is measured; nothing fails that differs from it."""
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
     adjustment: Adjustment = "Benjamini-Hochberg"
@@ -118,6 +98,7 @@ class Matrix(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
         self._refuse_unknown_levels()
+        self._refuse_statements_of_no_cell()
         self._refuse_double_expectations()
         for name, levels in self.factors.items():
             if not levels:
@@ -147,22 +128,51 @@ class Matrix(BaseModel):
             self._known(rule, "exclude", position)
         for position, condition in enumerate(self.conditions):
             self._known(condition.where, "conditions", position, "where")
-        for position, expected in enumerate(self.expected):
-            self._known(expected.where, "expected", position, "where")
+        for position, statement in enumerate(self.published.statements):
+            place = ("published", "statements", position)
+            for named, key in statement.rules:
+                self._known(named, *place, *key)
+
+    def _refuse_statements_of_no_cell(self) -> None:
+        """Raises MisplacedError for a statement that says something of no cell, or of an unknown
+        source.
+        """
+        cells = [*self.all_cells()]
+        for position, statement in enumerate(self.published.statements):
+            place = ("published", "statements", position)
+            known = self.published.sources
+            if statement.source and statement.source not in known:
+                names = ", ".join(known) or "none"
+                text = f"there is no source '{statement.source}'; the sources: {names}"
+                raise MisplacedError(text, *place, "source")
+            self._refuse_odd_curve(statement, *place)
+            if not statement.is_of(cells):
+                raise MisplacedError("no cells have these levels", *place)
+
+    def _refuse_odd_curve(self, statement: PublishedStatement, *place: int | str) -> None:
+        """Raises MisplacedError for a curve over an unknown factor, or a knee among words."""
+        if statement.over is None:
+            return
+        kind = "knee" if statement.knee else "flat"
+        factor = statement.over.over
+        self._known({factor: []}, *place, kind, "over")
+        words = [level for level in self.factors[factor] if not _is_number(level)]
+        if statement.knee and words:
+            text = f"a knee is at a number; factor {factor} has the level '{words[0]}'"
+            raise MisplacedError(text, *place, kind, "over")
 
     def _refuse_double_expectations(self) -> None:
-        """Raises MisplacedError for an expectation of no cell, and for two of one metric of a
-        cell.
-        """
+        """Raises MisplacedError for two expected values of one metric of a cell."""
         seen: set[tuple[str, str]] = set()
-        for position, each in enumerate(self.expected):
-            names = [cell.name for cell in self.all_cells() if each.holds_for(cell.levels)]
-            if not names:
-                raise MisplacedError("no cell has these levels", "expected", position, "where")
+        for position, each in enumerate(self.published.statements):
+            if each.value is None:
+                continue
+            names = [cell.name for cell in self.all_cells() if each.value.holds_for(cell.levels)]
             for name in sorted(names):
                 if (name, each.metric) in seen:
                     raise MisplacedError(
-                        f"{name} has two expectations of {each.metric}", "expected", position
+                        f"{name} has two expected values of {each.metric}",
+                        *("published", "statements", position),
                     )
             seen.update((name, each.metric) for name in names)
 
@@ -184,7 +194,7 @@ class Matrix(BaseModel):
                     level,
                 )
 
-    def _known(self, rule: Mapping[str, list[str]], *place: int | str) -> None:
+    def _known(self, rule: Mapping[str, Sequence[str]], *place: int | str) -> None:
         for factor, levels in rule.items():
             known = self.factors.get(factor)
             if known is None:
@@ -242,6 +252,13 @@ class Matrix(BaseModel):
         other factor.
         """
         return {**cell.levels, **self.baseline}
+
+
+def _is_number(level: str) -> bool:
+    try:
+        return math.isfinite(float(level))
+    except ValueError:
+        return False
 
 
 def _levels(factor: str, given: Any) -> Any:

@@ -15,7 +15,16 @@ from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import Loader, Place, compose, line_of, refuse_repeated_keys
 from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.cell import Change, binaries_of
-from sandbox.matrix.definition import Expected, Matrix
+from sandbox.matrix.definition import Matrix
+from sandbox.matrix.published import (
+    Flat,
+    Knee,
+    Published,
+    PublishedComparison,
+    PublishedSource,
+    PublishedStatement,
+    Value,
+)
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.drafts import refuse_misplaced
 from sandbox.profile.given import given_images
@@ -153,13 +162,20 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
 
 
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
-    for position, each in enumerate(matrix.expected):
+    for position, each in enumerate(matrix.published.statements):
+        place = ("published", "statements", position, "metric")
         if each.metric not in METRICS:
             text = (
-                f"expected: there is no metric '{each.metric}';"
+                f"published: there is no metric '{each.metric}';"
                 f" {did_you_mean(each.metric, METRICS)}"
             )
-            raise _wrong(path, line_of(tree, ("expected", position, "metric")), text)
+            raise _wrong(path, line_of(tree, place), text)
+        if each.compare and each.compare.ratio and METRICS[each.metric].scale != "ratio":
+            text = f"published: {each.metric} can be zero, and has no ratio; say order: instead"
+            raise _wrong(path, line_of(tree, place), text)
+        if each.knee and not METRICS[each.metric].higher_is_better:
+            text = f"published: {each.metric} has no knee; only one that is better when higher has"
+            raise _wrong(path, line_of(tree, place), text)
     for position, name in enumerate(matrix.metrics):
         line = line_of(tree, ("metrics", position))
         if name not in METRICS:
@@ -219,6 +235,19 @@ def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
             yield ("factors", factor, level), change
 
 
+_MODELS: Mapping[str | int, type[BaseModel]] = {
+    "conditions": Condition,
+    "published": Published,
+    "sources": PublishedSource,
+    "statements": PublishedStatement,
+    "compare": PublishedComparison,
+    "knee": Knee,
+    "flat": Flat,
+    "value": Value,
+}
+"""Keys of a file, and what is below them; a level is a Change."""
+
+
 def _allowed(reason: Mapping[str, Any]) -> str:
     """Pydantic's message, in our words; for an unknown key, the nearest one that is allowed
     there.
@@ -229,8 +258,7 @@ def _allowed(reason: Mapping[str, Any]) -> str:
     if not above:
         known = [name for name in Matrix.model_fields if name not in ("name", "command")]
         return f"there is no such key at the top level; {did_you_mean(str(key), known)}"
-    models: dict[str, type[BaseModel]] = {"conditions": Condition, "expected": Expected}
-    model = models.get(str(above[0]), Change)
+    model = next((_MODELS[name] for name in reversed(above) if name in _MODELS), Change)
     where = "in a level" if model is Change else "there"
     return f"there is no such key {where}; {did_you_mean(str(key), model.model_fields)}"
 

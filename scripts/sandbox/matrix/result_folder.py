@@ -16,7 +16,7 @@ from sandbox.measure.execute import now, tool_commit
 from sandbox.measure.machine import change_calibration, read_calibration
 from sandbox.measure.run import LARGEST_SEED
 from sandbox.profile.grammar import split_assignments
-from sandbox.record.manifest import CellPart, ExpectedPart, Manifest, MatrixPart
+from sandbox.record.manifest import CellPart, Manifest, MatrixPart
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder, slug_of
 
@@ -98,6 +98,7 @@ def runs_done(manifest: Manifest) -> set[str]:
 def matrix_part(resolved: ResolvedMatrix) -> MatrixPart:
     """The plan as the manifest has it; a seed is drawn if none was given."""
     matrix = resolved.matrix
+    cells = [*resolved.cells.values()]
     return MatrixPart(
         **matrix.model_dump(include=_AS_IN_THE_FILE),
         key=resolved.key,
@@ -121,7 +122,9 @@ def matrix_part(resolved: ResolvedMatrix) -> MatrixPart:
         comparisons=resolved.comparisons,
         canary=resolved.canary,
         canary_workload=resolved.canary_of.change.workload or DEFAULT_WORKLOAD,
-        expected=_expected(resolved),
+        expected=matrix.published.expected(cells),
+        sources=matrix.published.sources_part(),
+        published=matrix.published.statements_on(cells),
         planned={
             name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan
         },
@@ -135,16 +138,6 @@ def _factors(resolved: ResolvedMatrix) -> dict[str, list[str]]:
         left_out = resolved.left_out.get(factor, [])
         factors[factor] = [level for level in levels if level not in left_out]
     return factors
-
-
-def _expected(resolved: ResolvedMatrix) -> list[ExpectedPart]:
-    """The expectations of the cells that are left, each with their names."""
-    found = []
-    for each in resolved.matrix.expected:
-        names = [cell.name for cell in resolved.cells.values() if each.holds_for(cell.levels)]
-        if names:
-            found.append(ExpectedPart(cells=names, **each.model_dump(exclude={"where"})))
-    return found
 
 
 def part_of(result: ResultFolder) -> MatrixPart:

@@ -144,7 +144,7 @@ def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matri
 def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: str) -> Matrix:
     """The matrix with one more level, after the one that it is a version of.
 
-    Exclusions, conditions and expectations of a level apply to its other versions too.
+    Exclusions, conditions and published statements of a level apply to its other versions too.
     """
     levels: dict[str, Change] = {}
     for name, change in matrix.factors[factor].items():
@@ -164,7 +164,7 @@ def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: st
     changed = {
         "factors": {**matrix.factors, factor: levels},
         "conditions": [elsewhere_too(condition) for condition in matrix.conditions],
-        "expected": [elsewhere_too(expectation) for expectation in matrix.expected],
+        "published": matrix.published.widened(widened),
         "exclude": [widened(rule) for rule in matrix.exclude],
     }
     return matrix.model_copy(update=changed)

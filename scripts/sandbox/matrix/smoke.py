@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import Calibration, noise_of
-from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import BLOCKS, Look
+from sandbox.judge.matrix import judge_matrix
 from sandbox.matrix.cell import Change
 from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolve import resolve

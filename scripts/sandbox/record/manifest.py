@@ -54,6 +54,39 @@ class ExpectedPart(Part):
     because: str
 
 
+class SourcePart(Part):
+    """Who measured what was published, and on what; empty where the matrix file does not say."""
+
+    authors: str
+    year: int
+    title: str = ""
+    link: str = ""
+    versions: str = ""
+    hardware: str = ""
+    scale: str = ""
+
+
+class StatementPart(Part):
+    """A published statement, with the cells that it is of. It has ``pairs``, each a cell and the
+    one that it is compared with, or else ``curves``, each the cells of one in the order of
+    ``over``.
+    """
+
+    says: str
+    metric: str
+    source: str = ""
+    pairs: list[tuple[str, str]] = Field(default_factory=list)
+    ratio: tuple[float, float] | None = None
+    """Between which values the ratio of a pair is."""
+    order: Literal["higher", "lower", "alike"] | None = None
+    """Of the first of a pair, compared with the other one."""
+    curves: list[list[str]] = Field(default_factory=list)
+    over: str = ""
+    """The factor whose levels are the steps of a curve."""
+    knee_at: float | None = None
+    """Level from which on a curve grows no further; null: it is flat."""
+
+
 class HostCheck(Part):
     """The machine before a block: loop iterations in half a second of processor time, and the
     median of 50 fsyncs.
@@ -94,6 +127,8 @@ class MatrixPart(Part):
     canary: ComparisonPart
     canary_workload: str | None = None
     expected: list[ExpectedPart] = Field(default_factory=list)
+    sources: dict[str, SourcePart] = Field(default_factory=dict)
+    published: list[StatementPart] = Field(default_factory=list)
     host_checks: list[HostCheck] = Field(default_factory=list)
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By variant, the variables that component, settings and SET= gave its servers."""

@@ -31,6 +31,7 @@ from sandbox.report.matrix_notes import (
     middles,
     processor_table,
 )
+from sandbox.report.published import published_parts
 from sandbox.report.result import (
     VariantDiff,
     again_section,
@@ -102,6 +103,7 @@ def _figures(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> Ite
     if asked_first(part):
         yield from times
     yield from expected_tables(part, records)
+    yield from published_parts(part, judged, records)
     yield from trial_tables(part, records)
     for metric in part.metrics:
         yield _verdicts(part, judged, records, metric)

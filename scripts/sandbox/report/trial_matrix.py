@@ -13,6 +13,7 @@ from sandbox.record.trial import LedgerCounts
 from sandbox.report.answer import answer, expected_sentence, places
 from sandbox.report.document import Table
 from sandbox.report.driver import driver_tables
+from sandbox.report.published import published_sentence
 from sandbox.report.text import UNKNOWN, figure, varied
 from sandbox.report.trial_cells import (
     LATER_MS,
@@ -236,7 +237,8 @@ def _check_text(found: Counter[tuple[str, str]], name: str) -> str:
 def answer_of(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:
     """The answer of a matrix, whether or not something breaks in it."""
     found = trial_answer(part, judged, records) if of_trials(records) else answer(part, judged)
-    return " ".join(filter(None, (found, expected_sentence(part, records))))
+    beside = (expected_sentence(part, records), published_sentence(judged))
+    return " ".join(filter(None, (found, *beside)))
 
 
 def trial_answer(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:

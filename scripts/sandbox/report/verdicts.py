@@ -13,6 +13,7 @@ from sandbox.record.manifest import MatrixPart, marked_blocks
 from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
 from sandbox.report.answer import expected_data
+from sandbox.report.published import published_data
 from sandbox.report.text import figure, p_text, shown, varied
 
 LOG_RANK = "log-rank p"
@@ -260,6 +261,7 @@ def verdict_data(
         "verdicts": [_data(verdict) for verdict in judged.verdicts],
         "canary": [_data(verdict) for verdict in judged.canary],
         "expected": expected_data(part, records),
+        "published": published_data(judged),
         "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
         "left_out": part.left_out,
         "marked_blocks": marked_blocks(part.host_checks),

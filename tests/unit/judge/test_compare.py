@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sandbox.judge.changes import Shift
-from sandbox.judge.compare import Judged, Observation, judge_matrix, judge_result, observations
+from sandbox.judge.compare import Judged, Observation, judge_result, observations
+from sandbox.judge.matrix import judge_matrix
 from sandbox.record.record import Record, Status
 from unit.record.samples import METRICS, sample_record
 

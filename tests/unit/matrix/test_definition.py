@@ -348,41 +348,114 @@ def test_the_same_plan_has_the_same_key_whatever_it_is_called() -> None:
     assert resolved(select(matrix(), "threads=1")).key != key
 
 
-FLOOR = {"metric": "tps", "between": [1, 2], "because": "a floor"}
+BETWEEN: dict[str, Any] = {"between": [1, 2], "because": "a floor"}
 
 
-def test_an_expectation_of_a_level_holds_for_its_other_versions() -> None:
-    given = PROXIES | {"expected": [{**FLOOR, "where": {"proxy": "proxysql", "threads": 64}}]}
-    made = select(matrix(**given), "proxy=proxysql@2.7.2 server=gr threads=64")
-    (each,) = made.matrix.expected
-    assert each.where == {"proxy": ["proxysql", "proxysql@2.7.2"], "threads": ["64"]}
+def published(*statements: dict[str, Any], **sources: dict[str, Any]) -> Matrix:
+    """The matrix of proxies with these statements on tps."""
+    said = [{"metric": "tps", "says": "so it is", **each} for each in statements]
+    return matrix(**PROXIES | {"published": {"statements": said, "sources": sources}})
 
 
-def test_an_expectation_does_not_change_the_plan() -> None:
+def floor(**more: Any) -> dict[str, Any]:
+    """An expected value."""
+    return {"value": {**BETWEEN, **more}}
+
+
+def test_a_statement_on_a_level_holds_for_its_other_versions() -> None:
+    given = published(
+        floor(where={"proxy": "proxysql", "threads": 64}),
+        {
+            "compare": {
+                "this": {"proxy": "proxysql"},
+                "against": {"proxy": "haproxy"},
+                "order": "higher",
+            }
+        },
+    )
+    made = select(given, "proxy=proxysql@2.7.2 server=gr threads=64")
+    value, compared = made.matrix.published.statements
+    assert value.value and value.value.where == {
+        "proxy": ["proxysql", "proxysql@2.7.2"],
+        "threads": ["64"],
+    }
+    assert compared.compare and compared.compare.this == {"proxy": ["proxysql", "proxysql@2.7.2"]}
+
+
+def test_a_statement_does_not_change_the_plan() -> None:
     """So that a result can be resumed, with what was expected when it began."""
-    given = PROXIES | {"expected": [{**FLOOR, "where": {"threads": 64}}]}
-    assert resolved(select(matrix(**given))).key == resolved(select(matrix(**PROXIES))).key
+    given = published(floor(where={"threads": 64}))
+    assert resolved(select(given)).key == resolved(select(matrix(**PROXIES))).key
+
+
+def test_a_comparison_is_of_every_cell_of_a_level_with_its_own_other_one() -> None:
+    claim = {
+        "this": {"rewriter": "on"},
+        "against": {"rewriter": "off"},
+        "ratio": 0.5,
+    }
+    said = {"metric": "tps", "says": "half", "compare": claim}
+    source = {"authors": "A", "year": 2016}
+    made = matrix(published={"statements": [said], "sources": {"a": source}})
+    cells = [*made.all_cells()]
+    (part,) = made.published.statements_on(cells)
+    assert part.source == "a", "the only one"
+    assert part.ratio == pytest.approx((0.25, 0.5**0.5)), "half to twice as strong"
+    pairs = {(cell.name, cell.name.replace("rewriter-on", "rewriter-off")) for cell in cells}
+    assert {*part.pairs} == {pair for pair in pairs if "rewriter-on" in pair[0]}
+
+
+def test_a_curve_has_the_levels_of_its_factor_in_their_order() -> None:
+    knee = {"over": "threads", "at": 8, "where": {"rewriter": "on"}}
+    made = matrix(published={"statements": [{"metric": "tps", "says": "so it is", "knee": knee}]})
+    cells = [*made.all_cells()]
+    (part,) = made.published.statements_on(cells)
+    (curve,) = part.curves
+    assert curve == [cell.name for cell in cells if cell.levels["rewriter"] == "on"]
+    assert (part.over, part.knee_at) == ("threads", 8)
+    lone = [cell for cell in cells if cell.name in curve[:1]]
+    assert made.published.statements_on(lone) == [], "one level is no curve"
 
 
 @pytest.mark.parametrize(
-    ("expected", "message"),
+    ("statements", "message"),
     [
-        ([{**FLOOR, "where": {"thread": 64}}], "there is no factor 'thread'"),
-        ([{**FLOOR, "where": {"threads": 65}}], "no level '65'"),
-        ([{**FLOOR, "between": [2, 1]}], "between: 2 is above 1"),
-        ([{**FLOOR, "tolerance": -1}], "greater than or equal to 0"),
-        ([FLOOR, {**FLOOR, "where": {"threads": 64}}], "two expectations of tps"),
+        ([floor(where={"thread": 64})], "there is no factor 'thread'"),
+        ([floor(where={"threads": 65})], "no level '65'"),
+        ([floor(between=[2, 1])], "between: 2 is above 1"),
+        ([floor(tolerance=-1)], "greater than or equal to 0"),
+        ([floor(), floor(where={"threads": 64})], "two expected values of tps"),
         (
-            [{**FLOOR, "where": {"proxy": "proxysql", "server": "mariadb", "threads": 64}}],
-            "no cell has these levels",
+            [floor(where={"proxy": "proxysql", "server": "mariadb", "threads": 64})],
+            "no cells have these levels",
+        ),
+        ([{}], "a statement has one of compare, knee, flat, value; here: none"),
+        ([{**floor(), "flat": {"over": "threads"}}], "here: flat and value"),
+        ([{"flat": {"over": "threads"}, "says": ""}], "says: what was published, in words"),
+        ([{"flat": {"over": "thread"}}], "there is no factor 'thread'"),
+        ([{"knee": {"over": "proxy", "at": 4}}], "a knee is at a number; factor proxy has the"),
+        ([{"flat": {"over": "threads"}, "source": "b"}], "there is no source 'b'; the sources: a"),
+        ([{"compare": {"this": {}, "against": {"proxy": ["a", "b"]}}}], "proxy has several levels"),
+        ([{"compare": {"this": {}, "against": {"threads": 64}}}], "has one claim: ratio, or order"),
+        (
+            [{"compare": {"this": {}, "against": {"threads": 64}, "ratio": 1}}],
+            "of two alike say order: alike",
+        ),
+        (
+            [{"compare": {"this": {}, "against": {"threads": 64}, "ratio": [2, 1]}}],
+            "two positive values, the lower one first",
+        ),
+        (
+            [{"compare": {"this": {}, "against": {"threads": 65}, "order": "alike"}}],
+            "no level '65'",
         ),
     ],
 )
-def test_an_expectation_of_nothing_or_of_two_things_is_refused(
-    expected: list[Any], message: str
+def test_a_statement_on_nothing_or_of_two_kinds_is_refused(
+    statements: list[Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        matrix(**PROXIES | {"expected": expected})
+        published(*statements, a={"authors": "A", "year": 2016})
 
 
 def test_a_matrix_file_may_ask_for_an_image_and_is_adjusted_as_before() -> None:

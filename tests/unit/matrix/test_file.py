@@ -84,15 +84,38 @@ def test_a_name_that_there_is_none_of_is_refused(
         ),
         (
             "title: T",
-            "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}",
-            3,
+            "title: T\npublished:\n  statements:\n  - {metric: tsp, value: {between: [1, 2]}}",
+            4,
             "no metric 'tsp'; did you",
         ),
         (
             "title: T",
-            "title: T\nexpected:\n  - {metric: tps, between: [1, 2], becuase: x}",
-            3,
+            "title: T\npublished:\n  statements:\n  - metric: tps\n"
+            "    value: {between: [1, 2], becuase: x}",
+            5,
             "mean 'because'?",
+        ),
+        (
+            "title: T",
+            "title: T\npublished:\n  statements:\n"
+            "  - {metric: tps, says: x, compare: {this: {}, against: {}, ratoi: 2}}",
+            4,
+            "mean 'ratio'?",
+        ),
+        (
+            "title: T",
+            "title: T\npublished:\n  statements:\n"
+            "  - {metric: errors, says: x, compare: {this: {threads: 1}, against: {threads: 4},"
+            " ratio: 2}}",
+            4,
+            "errors can be zero, and has no ratio; say order: instead",
+        ),
+        (
+            "title: T",
+            "title: T\npublished:\n  statements:\n"
+            "  - {metric: latency_p95_ms, says: x, knee: {over: threads, at: 4}}",
+            4,
+            "latency_p95_ms has no knee",
         ),
         (
             "  threads: [1, 4]",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.judge.compare import Verdict, judge_matrix
+from sandbox.judge.compare import Verdict
+from sandbox.judge.matrix import judge_matrix
 from sandbox.matrix import estimate
 from sandbox.matrix.result_folder import resume
 from sandbox.matrix.runner import Advance

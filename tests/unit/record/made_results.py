@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sandbox.judge.compare import judge_matrix, observations
+from sandbox.judge.compare import observations
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.unpaired import ResultSide
 from sandbox.record.manifest import CellPart, ComparisonPart, Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Environment, Record

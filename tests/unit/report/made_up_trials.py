@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox.judge.compare import Judged, judge_matrix, observations
+from sandbox.judge.compare import Judged, observations
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.judge.unpaired import ResultSide
 from sandbox.record.manifest import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import Look
+from sandbox.judge.matrix import judge_matrix
 from sandbox.matrix.cell import Change
 from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection

@@ -41,6 +41,7 @@ from unit.report.made_up_trials import records as trial_records
 from unit.report.made_up_upgrades import upgrade_run
 from unit.report.test_comparison import a_side, compared_sides, history
 from unit.report.test_matrix_plan import resolved_and_expected, selection
+from unit.report.test_published import published_document
 from unit.report.test_smoke import SAMPLES
 
 
@@ -88,6 +89,10 @@ def of_matrix() -> Document:
     return matrix_document(part, judged, runs, command=["sandbox", "matrix"], when="today")
 
 
+def of_published() -> Document:
+    return published_document()
+
+
 def of_failover() -> Document:
     return said_of(trial_part(), judged_trials(), trial_records(), ["sandbox", "matrix"])
 
@@ -133,6 +138,7 @@ KINDS = {
     "terms": of_terms,
     "matrix": of_matrix,
     "matrix of trials": of_failover,
+    "then and now": of_published,
     "smoke": of_smoke,
     "plan": of_plan,
     "bench": of_bench,
@@ -185,6 +191,15 @@ ASKED = {
         "adj. p",
         "not calibrated",
         "smallest difference that counts",
+    ],
+    "then and now": [
+        "Of 3 published statements 1 agrees here, 1 disagrees, 1 is inconclusive.",
+        "With it, half as fast: tps 0.4 to 0.8 times (somebody-2016)",
+        "rewriter on against off",
+        "0.709 times",
+        "somebody-2016: Some Body, 2016",
+        "MySQL 5.7.12",
+        "inconclusive: rewriter off: no block has every level",
     ],
     "matrix of trials": [
         "4,100 … open",

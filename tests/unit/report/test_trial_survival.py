@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.judge.compare import Judged, judge_matrix, lasted
+from sandbox.judge.compare import Judged, lasted
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.open_trials import CENSORED, Bounds, CensoredVerdict, by_log_rank, outlasts
 from sandbox.judge.rank_tests import log_rank_p
 from sandbox.judge.verdict import benjamini_hochberg

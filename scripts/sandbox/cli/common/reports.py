@@ -14,7 +14,8 @@ from sandbox.cli.console import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import write_atomically
 from sandbox.judge.calibration import noise_of
-from sandbox.judge.compare import Judged, judge_matrix
+from sandbox.judge.compare import Judged
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.measure.machine import read_calibration
 from sandbox.measure.trial.prober_log import read_prober_log

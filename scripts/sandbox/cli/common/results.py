@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.judge.calibration import noise_of
-from sandbox.judge.compare import judge_matrix, observations
+from sandbox.judge.compare import observations
+from sandbox.judge.matrix import judge_matrix
 from sandbox.judge.unpaired import ResultSide
 from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest
