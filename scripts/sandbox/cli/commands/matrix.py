@@ -11,6 +11,7 @@ from sandbox.cli.common.matrices import run_and_judge, show_plan
 from sandbox.cli.common.options import Json, chosen, either, place
 from sandbox.cli.registry import About
 from sandbox.matrix.file import adjusted, matrix_path, read_matrix
+from sandbox.matrix.levels import with_levels
 from sandbox.matrix.resolve import resolve_file
 
 ABOUT = About(group="measure", after="trial", recorded=True)
@@ -36,6 +37,10 @@ def command(
     only: Annotated[
         str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")
     ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Levels instead of the file's, or += more: 'threads=1..256'."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=1, help="Seed of order and load (random).")
     ] = None,
@@ -50,7 +55,7 @@ def command(
     """Run a matrix of factors and report which differences are real."""
     path = matrix_path(either(which, matrix, "MATRIX"))
     numbers = {"seconds": seconds, "warmup": warmup, "blocks": blocks, "trials": trials}
-    asked = adjusted(read_matrix(path), numbers)
+    asked = adjusted(with_levels(read_matrix(path), levels), numbers)
     resolved = resolve_file(asked, path, only, seed=seed, afresh=new)
     if plan:
         return show_plan(resolved, json)
