@@ -27,9 +27,10 @@ def checked(*argv: str, code: int, servers: tuple[str, str] = SERVERS) -> dict[s
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     folder = Path(json.loads(done.stdout)["result"]) / "runs" / "upgrade.1"
     assert (folder / "pt-upgrade.txt").is_file()
+    record = json.loads((folder / "record.json").read_text())
     containers = run(["docker", "ps", "-a", "--format", "{{.Names}}"]).stdout.split()
-    assert not [name for name in containers if "upgrade-" in name]
-    found: dict[str, Any] = json.loads((folder / "record.json").read_text())["upgrade"]
+    assert not [name for name in containers if f"{record['stack']}-" in name]
+    found: dict[str, Any] = record["upgrade"]
     return found
 
 
