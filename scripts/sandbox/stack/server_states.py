@@ -121,8 +121,11 @@ def _link(row: Row) -> str:
 
 
 def _links(facts: ServerFacts) -> tuple[str, ...]:
-    """Each link that runs on a server; in a cluster one member runs it, the others none."""
+    """Each link that runs on a server, by channel: a server lists them in any order. In a cluster
+    one member runs it, the others none.
+    """
     rows = [row for row in facts.channels if channel_of(row) in facts.links]
+    rows.sort(key=channel_of)
     if facts.topology != "single":
         rows = [row for row in rows if not _is_idle(row)]
     return tuple(_link(row) for row in rows)
