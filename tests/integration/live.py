@@ -69,9 +69,17 @@ def printed_file(folder: Path, profile: str) -> Path:
     return file
 
 
-def newest_result(slug: str) -> Path:
-    """The folder of the newest result of that name."""
-    return max((CHECKOUT / "results").glob(f"2*-{slug}"))
+def newest_result(slug: str, of: str = "") -> Path:
+    """The folder of the newest result of that name; ``of``: a stack, beside others that write
+    results too.
+    """
+    results = sorted((CHECKOUT / "results").glob(f"2*-{slug}"), reverse=True)
+    return next(each for each in results if not of or _is_of(each, of))
+
+
+def _is_of(result: Path, stack: str) -> bool:
+    records = result.glob("runs/*/record.json")
+    return any(json.loads(path.read_text())["stack"] == stack for path in records)
 
 
 def run_statuses(result: Path) -> dict[str, str]:

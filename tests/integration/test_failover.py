@@ -162,7 +162,7 @@ def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("profile", of_today(WITHOUT_PROXY, days=3))
+@pytest.mark.parametrize("profile", of_today(WITHOUT_PROXY, days=5))
 def test_without_a_proxy(profile: str) -> None:
     """A client that has the list of servers; one replica alone is promoted too. The old source
     rejoins in the end.

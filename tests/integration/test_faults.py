@@ -318,9 +318,7 @@ def test_a_wrong_clock_stays_with_its_container() -> None:
 def test_a_clock_that_cannot_be_set_is_skipped(profile: str, reason: str) -> None:
     with live_stack(profile) as live:
         done = sandbox("fault", "-n", live.name, "--fault", "clock-skew", check=False)
-        assert (
-            done.returncode == 3
-            and reason in done.stderr
-            and len(done.stderr.strip().splitlines()) == 3
-        )
+        # On a busy machine the line of a step that takes long stands before them.
+        what, known, step = done.stderr.strip().splitlines()[-3:]
+        assert done.returncode == 3 and reason in f"{what} {known}" and step.startswith("try: ")
         assert not_ready(live) == []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from integration.live import CHECKOUT, SANDBOX, LiveStack, live_stack, run, sandbox
+from integration.turns import of_today
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 # One connection to each member, so that no two of one member meet; most writes on a few rows.
@@ -28,7 +29,7 @@ HOT = [
 ]
 
 
-@pytest.fixture(scope="module", params=["galera3@11.8", "gr3@9.7+multi-primary"])
+@pytest.fixture(scope="module", params=of_today(["galera3@11.8", "gr3@9.7+multi-primary"], days=2))
 def stack(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
     """A cluster whose every member takes writes."""
     with live_stack(request.param) as live:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from integration.live import LiveStack, live_stack, run
+from integration.turns import of_today
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 
@@ -29,7 +30,7 @@ def is_refused(stack: LiveStack, server: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("version", ["10.5", "10.11", "11.8"])
+@pytest.mark.parametrize("version", of_today(["10.5", "10.11", "11.8"], days=3))
 def test_it_promotes_each_time_and_the_old_source_rejoins(version: str) -> None:
     with live_stack(f"mariadb@{version}+replica2+mha+haproxy") as stack:
         seen = set()

@@ -27,7 +27,7 @@ FEWER_NODES = (
 SEVERAL_NODES = [each for each in TOPOLOGIES if each.profile not in FEWER_NODES]
 RECOVERED = [
     each
-    for each in of_today(SEVERAL_NODES, days=2)
+    for each in of_today(SEVERAL_NODES, days=4)
     if each in TODAY or not (each.long or each.further)
 ]
 

@@ -19,7 +19,7 @@ def series(stack: LiveStack, *words: str, codes: set[int]) -> tuple[dict[str, An
     """The manifest of a series, and its folder. Beside other tests a prober may be late, code 4."""
     done = sandbox("trial", "--name", stack.name, "--rate", "20", *words, check=False)
     assert done.returncode in codes, done.stderr
-    result = newest_result("trial")
+    result = newest_result("trial", of=stack.name)
     return json.loads((result / "manifest.json").read_text()), result
 
 

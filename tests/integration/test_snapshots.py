@@ -17,6 +17,7 @@ from _pytest.mark import ParameterSet
 
 from integration.live import LiveStack, leftovers, run, sandbox
 from integration.quiet import nobody_measures
+from integration.turns import of_today
 from sandbox.stack.locks import lock_folder, locked
 from sandbox.stack.naming import project_name
 
@@ -45,10 +46,15 @@ def up(profile: str, *options: str) -> tuple[LiveStack, str]:
 
 
 def parameters(*long: str) -> list[ParameterSet]:
-    """Every profile; those that begin like this in the long run alone."""
+    """The profiles of every run, and of the others, which begin like this, the one whose turn it is
+    in the long run.
+    """
+    rare = [each for each in PROFILES if each.startswith(long)]
+    today = of_today(rare, days=len(rare))
     return [
-        pytest.param(each, marks=pytest.mark.long if each.startswith(long) else ())
+        pytest.param(each, marks=pytest.mark.long if each in rare else ())
         for each in PROFILES
+        if each in today or each not in rare
     ]
 
 
