@@ -125,6 +125,7 @@ def test_the_matrix_reference_has_every_key() -> None:
         "name",
         "command",
         "baseline_else",
+        "scale",
     }
     assert keys <= documented
 

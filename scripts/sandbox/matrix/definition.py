@@ -36,6 +36,22 @@ OPTION_FACTOR = "option."
 """Prefix of a workload option's name, for a factor that is a list of its values."""
 
 
+AS_IN_THE_FILE = "laptop"
+"""The scale of a matrix file itself: fit for two cores."""
+
+
+class Scale(BaseModel):
+    """The same question on a larger machine, or with more patience. None: as in the file."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+    common: Change = Change()
+    """Over that of the file: rows, tables, options, settings."""
+    levels: dict[str, str] = Field(default_factory=dict)
+    """By factor, as LEVELS= takes them: ``1..1024``, ``64,256``."""
+    warmup: int | None = Field(default=None, ge=0)
+    seconds: int | None = Field(default=None, ge=1)
+
+
 class Matrix(BaseModel):
     """A file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: enough for
     one difference.
@@ -60,6 +76,10 @@ class Matrix(BaseModel):
     """
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
+    scales: dict[str, Scale] = Field(default_factory=dict)
+    """By the word that SCALE= takes."""
+    scale: str = Field(default=AS_IN_THE_FILE, exclude=True)
+    """The chosen one."""
     published: Published = Published()
     """Shown next to what is measured; nothing fails that differs from it."""
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
@@ -97,6 +117,9 @@ class Matrix(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
+        if AS_IN_THE_FILE in self.scales:
+            text = f"{AS_IN_THE_FILE} is the scale of the file itself"
+            raise MisplacedError(text, "scales", AS_IN_THE_FILE)
         self._refuse_unknown_levels()
         self._refuse_statements_of_no_cell()
         self._refuse_double_expectations()
@@ -207,6 +230,11 @@ class Matrix(BaseModel):
                 if level not in known:
                     text = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
                     raise MisplacedError(text, *place, factor, level)
+
+    @property
+    def other_scales(self) -> list[str]:
+        """The scales that were not chosen."""
+        return [name for name in (AS_IN_THE_FILE, *self.scales) if name != self.scale]
 
     def all_cells(self) -> Iterator["Cell"]:
         """Every combination of levels that no exclusion rules out, in the order of the file."""

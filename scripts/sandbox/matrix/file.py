@@ -15,7 +15,8 @@ from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import Loader, Place, compose, line_of, refuse_repeated_keys
 from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.cell import Change, binaries_of
-from sandbox.matrix.definition import Matrix
+from sandbox.matrix.definition import Matrix, Scale
+from sandbox.matrix.levels import with_scale
 from sandbox.matrix.published import (
     Flat,
     Knee,
@@ -90,6 +91,7 @@ def read_matrix(path: Path) -> Matrix:
             text = f"{place}: {text}"
         raise _wrong(path, line_of(tree, loc), text) from problem
     _check_metrics(matrix, path, tree)
+    _check_scales(matrix, path, tree)
     _check_trial_keys(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
@@ -185,6 +187,15 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
             raise _wrong(path, line, f"metrics: '{name}': it appears twice")
 
 
+def _check_scales(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
+    for name in matrix.scales:
+        try:
+            with_scale(matrix, name)
+        except SandboxError as error:
+            text = f"scales: {name}: {error.what}: {error.known}"
+            raise _wrong(path, line_of(tree, ("scales", name)), text) from error
+
+
 def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     """``target`` and ``load`` say nothing of cells without a fault: there they would be ignored."""
     for place, change in changes_of(matrix):
@@ -237,6 +248,7 @@ def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
 
 _MODELS: Mapping[str | int, type[BaseModel]] = {
     "conditions": Condition,
+    "scales": Scale,
     "published": Published,
     "sources": PublishedSource,
     "statements": PublishedStatement,
@@ -256,7 +268,7 @@ def _allowed(reason: Mapping[str, Any]) -> str:
         return expected(reason).removeprefix("value error, ")
     *above, key = reason["loc"]
     if not above:
-        known = [name for name in Matrix.model_fields if name not in ("name", "command")]
+        known = [name for name in Matrix.model_fields if name not in ("name", "command", "scale")]
         return f"there is no such key at the top level; {did_you_mean(str(key), known)}"
     model = next((_MODELS[name] for name in reversed(above) if name in _MODELS), Change)
     where = "in a level" if model is Change else "there"

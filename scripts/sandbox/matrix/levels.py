@@ -1,4 +1,4 @@
-"""Levels of a matrix from the command line, as LEVELS= takes them. Pure."""
+"""Other levels of a matrix, as LEVELS= takes them, and other scales, as SCALE=. Pure."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.matrix.cell import Change
-from sandbox.matrix.definition import OPTION_FACTOR, Matrix
+from sandbox.matrix.definition import AS_IN_THE_FILE, OPTION_FACTOR, Matrix
 from sandbox.matrix.published import Published
 
 _PIECE = re.compile(r"(?P<factor>[^=+]+)(?P<adds>\+?)=(?P<levels>.+)")
@@ -31,6 +31,27 @@ def with_levels(matrix: Matrix, text: str | None) -> Matrix:
         changes = {word: known.get(word) or _change(matrix, factor, word) for word in words}
         factors[factor] = {**known, **changes} if adds else changes
     return matrix if factors == dict(matrix.factors) else _with_factors(matrix, factors)
+
+
+def with_scale(matrix: Matrix, scale: str | None) -> Matrix:
+    """The matrix at one of its scales; None: as in the file. Raises SandboxError (exit 2) for a
+    scale that it does not have.
+    """
+    if scale is None or scale == AS_IN_THE_FILE:
+        return matrix
+    known = [AS_IN_THE_FILE, *matrix.scales]
+    if scale not in known:
+        raise SandboxError(
+            f"the matrix {matrix.name} has no scale '{scale}'",
+            f"its scales: {', '.join(known)}",
+            f"try: {matrix.command} SCALE={known[-1]} PLAN=1",
+        )
+    given = matrix.scales[scale]
+    changes = {"common": given.common.over(matrix.common), "scale": scale}
+    lengths = {"warmup": given.warmup, "seconds": given.seconds}
+    changes.update({name: value for name, value in lengths.items() if value is not None})
+    words = [f"{factor}={levels}" for factor, levels in given.levels.items()]
+    return with_levels(matrix.model_copy(update=changes), shlex.join(words))
 
 
 def _pieces(matrix: Matrix, text: str | None) -> Iterable[tuple[str, bool, list[str]]]:

@@ -28,7 +28,7 @@ Load = BenchRequest | TrialRequest
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
-_NOT_IN_KEY = {"title", "question", "note", "published", "blocks"}
+_NOT_IN_KEY = {"title", "question", "note", "published", "scales", "blocks"}
 """Keys of a matrix file that do not change its runs."""
 
 

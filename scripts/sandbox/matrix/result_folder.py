@@ -106,6 +106,7 @@ def matrix_part(resolved: ResolvedMatrix) -> MatrixPart:
         seed=resolved.seed or random.SystemRandom().randint(1, LARGEST_SEED),
         blocks=resolved.blocks,
         warmup_s=matrix.warmup,
+        scale=matrix.scale,
         trials=resolved.has_trials,
         factors=_factors(resolved),
         left_out={name: list(levels) for name, levels in resolved.left_out.items()},

@@ -114,6 +114,8 @@ class MatrixPart(Part):
     depth: Depth
     warmup_s: int
     seconds: int
+    scale: str = "laptop"
+    """As SCALE= was; laptop: as the file is."""
     metrics: list[str]
     trials: bool = False
     """Whether some cell is a trial."""

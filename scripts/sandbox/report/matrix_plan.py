@@ -1,6 +1,8 @@
 """PURE: what is said of a matrix that has not begun: its cells, stacks, length and power."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sandbox.core.errors import counted
@@ -20,7 +22,23 @@ from sandbox.report.document import (
 from sandbox.report.text import duration
 
 
-def matrix_plan_document(resolved: ResolvedMatrix, expected: Estimate) -> Document:
+@dataclass(frozen=True, slots=True)
+class PlanElsewhere:
+    """A matrix at a scale that was not chosen; ``why_not``: it cannot be, with these options."""
+
+    resolved: ResolvedMatrix | None = None
+    expected: Estimate | None = None
+    why_not: str = ""
+
+
+Elsewhere = Mapping[str, PlanElsewhere]
+"""By scale."""
+_NOWHERE: Elsewhere = MappingProxyType({})
+
+
+def matrix_plan_document(
+    resolved: ResolvedMatrix, expected: Estimate, others: Elsewhere = _NOWHERE
+) -> Document:
     """A matrix before it runs: question, factors, stacks, cells, size and duration, comparisons."""
     matrix = resolved.matrix
     up = (
@@ -30,7 +48,12 @@ def matrix_plan_document(resolved: ResolvedMatrix, expected: Estimate) -> Docume
         [name, cell.stack, "skipped" if cell.skipped else "runs"]
         for name, cell in resolved.cells.items()
     ]
-    size = [*_size(resolved, expected), *_power(resolved), *_left_out(resolved)]
+    size = [
+        *_size(resolved, expected),
+        *_power(resolved),
+        *_left_out(resolved),
+        *map(_scale_text, others.items()),
+    ]
     sections = [
         _shown_section("Factors, the baseline's levels in brackets", FactList(_factors(resolved))),
         _shown_section(f"Stacks, {up}", FactList(_stacks(resolved))),
@@ -45,7 +68,9 @@ def _shown_section(heading: str, part: Part) -> Section:
     return Section([part], heading, headed=Medium.EVERYWHERE)
 
 
-def matrix_plan_data(resolved: ResolvedMatrix, expected: Estimate) -> dict[str, Any]:
+def matrix_plan_data(
+    resolved: ResolvedMatrix, expected: Estimate, others: Elsewhere = _NOWHERE
+) -> dict[str, Any]:
     """The same as JSON data."""
     resumes, runs_done = expected.resumes or (None, 0)
     return {
@@ -65,6 +90,11 @@ def matrix_plan_data(resolved: ResolvedMatrix, expected: Estimate) -> dict[str, 
         "goes_on_with": resumes,
         "runs_done": runs_done,
         "predicted_s": round(expected.seconds),
+        "scale": resolved.matrix.scale,
+        "predicted_s_by_scale": {
+            name: round(each.expected.seconds) if each.expected else None
+            for name, each in others.items()
+        },
     }
 
 
@@ -127,21 +157,41 @@ def _given(cell: ResolvedCell) -> list[str]:
     return given
 
 
+def _scale_text(other: tuple[str, PlanElsewhere]) -> str:
+    """``SCALE=server: 30 cells and the canary, …, about 7 h``."""
+    scale, plan = other
+    if plan.resolved is None or plan.expected is None:
+        return f"SCALE={scale}: not with these options ({plan.why_not})"
+    takes = duration(plan.expected.seconds)
+    return f"SCALE={scale}: {_runs_text(plan.resolved)}, about {takes}"
+
+
+def _runs_text(resolved: ResolvedMatrix) -> str:
+    """``10 cells and the canary, 8 blocks: 88 runs of 2 + 10 s at depth slices``."""
+    cells = len(resolved.cells) - len(resolved.skipped)
+    return (
+        f"{cells} cells and the canary, {counted(resolved.blocks, 'block')}: "
+        f"{_runs(resolved, _number(resolved))} at depth {resolved.matrix.depth}"
+    )
+
+
+def _number(resolved: ResolvedMatrix) -> int:
+    """Of runs, the canary's too."""
+    cells = len(resolved.cells) - len(resolved.skipped)
+    return (cells + 1) * resolved.blocks
+
+
 def _size(resolved: ResolvedMatrix, expected: Estimate) -> list[str]:
     """How many cells and runs, how long they take, and how many are done."""
-    cells = len(resolved.cells) - len(resolved.skipped)
-    number = (cells + 1) * resolved.blocks
-    size = (
-        f"{cells} cells and the canary, {counted(resolved.blocks, 'block')}: "
-        f"{_runs(resolved, number)} at depth {resolved.matrix.depth}"
-    )
+    size = _runs_text(resolved)
     takes = f"about {duration(expected.seconds)}"
     if expected.resumes is None:
         return [f"{size}, {takes}"]
     name, done = expected.resumes
+    all_done = f"{done} of {_number(resolved)} runs are done"
     return [
         size,
-        f"resumes results/{name}: {done} of {number} runs are done (NEW=1 starts from scratch)",
+        f"resumes results/{name}: {all_done} (NEW=1 starts from scratch)",
         f"{takes} remaining",
     ]
 

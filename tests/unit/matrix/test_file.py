@@ -118,6 +118,24 @@ def test_a_name_that_there_is_none_of_is_refused(
             "latency_p95_ms has no knee",
         ),
         (
+            "title: T",
+            "title: T\nscales:\n  server: {levels: {thread: 1..4}}",
+            3,
+            "scales: server: LEVELS: the matrix mine has no factor 'thread'",
+        ),
+        (
+            "title: T",
+            "title: T\nscales:\n  laptop: {seconds: 4}",
+            3,
+            "laptop is the scale of the file itself",
+        ),
+        (
+            "title: T",
+            "title: T\nscales:\n  server: {secnds: 4}",
+            3,
+            "did you mean 'seconds'?",
+        ),
+        (
             "  threads: [1, 4]",
             "  load: [idle, loaded]",
             8,

@@ -6,7 +6,9 @@ import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.matrix.definition import Matrix
-from sandbox.matrix.levels import with_levels
+from sandbox.matrix.levels import with_levels, with_scale
+from sandbox.matrix.selection import select
+from unit.matrix.resolved import resolved
 from unit.matrix.test_definition import PROXIES, matrix
 
 
@@ -86,3 +88,27 @@ def test_what_cannot_be_a_level_is_refused_in_three_lines(text: str, what: str, 
     assert refused.value.exit_code == ExitCode.BAD_INPUT
     assert what in refused.value.what and known in refused.value.known
     assert refused.value.next_step.startswith("try: ")
+
+
+SCALES: dict[str, Any] = {
+    "server": {"common": {"rows": 10_000_000}, "levels": {"threads": "1..4"}, "seconds": 300}
+}
+
+
+def test_a_scale_is_over_the_file_and_one_plan_of_it_is_as_before() -> None:
+    file = matrix(scales=SCALES)
+    assert with_scale(file, None) is with_scale(file, "laptop") is file
+    server = with_scale(file, "server")
+    assert levels(server, "threads") == ["1", "2", "4"]
+    assert (server.seconds, server.warmup, server.scale) == (300, file.warmup, "server")
+    assert {cell.change.rows for cell in server.all_cells()} == {10_000_000}
+    assert {cell.change.workload for cell in server.all_cells()} == {"oltp_read_only"}, "the file's"
+    assert (file.other_scales, server.other_scales) == (["server"], ["laptop"])
+    assert resolved(select(file)).key == resolved(select(matrix())).key
+    assert resolved(select(server)).key != resolved(select(file)).key
+
+
+def test_an_unknown_scale_is_refused_with_those_there_are() -> None:
+    with pytest.raises(SandboxError, match="no scale 'sevrer'") as refused:
+        with_scale(matrix(scales=SCALES), "sevrer")
+    assert refused.value.known == "its scales: laptop, server"

@@ -10,7 +10,7 @@ import pytest
 from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix
 from sandbox.matrix.selection import Selection, select
-from sandbox.report.matrix_plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.matrix_plan import PlanElsewhere, matrix_plan_data, matrix_plan_document
 from sandbox.report.render import terminal
 from unit.matrix.resolved import resolved
 
@@ -126,3 +126,16 @@ def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> N
     assert "about 2 min remaining" in text
     data = matrix_plan_data(*known)
     assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)
+
+
+def test_the_time_of_every_other_scale_is_said_or_why_it_has_none() -> None:
+    known, expected = resolved_and_expected(selection())
+    slow = resolved_and_expected(selection("threads=1"), 10, 36_000)
+    others = {"server": PlanElsewhere(*slow), "huge": PlanElsewhere(why_not="no level '1'")}
+    text = terminal.text(matrix_plan_document(known, expected, others))
+    server = "SCALE=server: 2 cells and the canary, 10 blocks: 30 runs of 2 + 10 s at depth slices,"
+    assert f"{server} about 10 h" in " ".join(text.split())
+    assert "SCALE=huge: not with these options (no level '1')" in text
+    data = matrix_plan_data(known, expected, others)
+    assert data["scale"] == "laptop"
+    assert data["predicted_s_by_scale"] == {"server": 36_000, "huge": None}

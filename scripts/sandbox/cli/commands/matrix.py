@@ -11,8 +11,9 @@ from sandbox.cli.common.matrices import run_and_judge, show_plan
 from sandbox.cli.common.options import Json, chosen, either, place
 from sandbox.cli.registry import About
 from sandbox.matrix.file import adjusted, matrix_path, read_matrix
-from sandbox.matrix.levels import with_levels
+from sandbox.matrix.levels import with_levels, with_scale
 from sandbox.matrix.resolve import resolve_file
+from sandbox.matrix.resolved import ResolvedMatrix
 
 ABOUT = About(group="measure", after="trial", recorded=True)
 
@@ -41,6 +42,9 @@ def command(
         str | None,
         typer.Option(help="Levels instead of the file's, or += more: 'threads=1..256'."),
     ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Rows, threads and length for a larger machine: server.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=1, help="Seed of order and load (random).")
     ] = None,
@@ -55,8 +59,13 @@ def command(
     """Run a matrix of factors and report which differences are real."""
     path = matrix_path(either(which, matrix, "MATRIX"))
     numbers = {"seconds": seconds, "warmup": warmup, "blocks": blocks, "trials": trials}
-    asked = adjusted(with_levels(read_matrix(path), levels), numbers)
-    resolved = resolve_file(asked, path, only, seed=seed, afresh=new)
+    file = read_matrix(path)
+
+    def at(scale: str | None) -> ResolvedMatrix:
+        asked = adjusted(with_levels(with_scale(file, scale), levels), numbers)
+        return resolve_file(asked, path, only, seed=seed, afresh=new)
+
+    resolved = at(scale)
     if plan:
-        return show_plan(resolved, json)
+        return show_plan(resolved, json, at)
     return run_and_judge(resolved, json)

@@ -4,7 +4,7 @@ outcome.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from sandbox.cli.common.options import need_profile
@@ -23,7 +23,7 @@ from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, pa
 from sandbox.matrix.runner import Advance, MatrixEvent, MoreBlocks, start
 from sandbox.matrix.smoke import BASE, HEAD, asked, judged_look, log_of_lost, run_looks
 from sandbox.record.store import ResultFolder
-from sandbox.report.matrix_plan import matrix_plan_data, matrix_plan_document
+from sandbox.report.matrix_plan import PlanElsewhere, matrix_plan_data, matrix_plan_document
 from sandbox.report.render import markdown, terminal
 from sandbox.report.smoke import SmokeLook, SmokeReport, sentence, smoke_data, smoke_document
 from sandbox.report.text import duration
@@ -75,12 +75,24 @@ class MatrixLine(LiveLine):
         return ProgressDisplay(self._command, self._stream)
 
 
-def show_plan(resolved: ResolvedMatrix, as_json: bool) -> int:
-    """Prints what a matrix would do; returns the exit code."""
+def show_plan(resolved: ResolvedMatrix, as_json: bool, at: Callable[[str], ResolvedMatrix]) -> int:
+    """Prints what a matrix would do, and how long it would take at its other scales; returns the
+    exit code. ``at``: the matrix at a scale.
+    """
     expected = _estimate(resolved)
-    data = matrix_plan_data(resolved, expected)
-    show_document(as_json, data, matrix_plan_document(resolved, expected))
+    others = {name: _elsewhere(name, at) for name in resolved.matrix.other_scales}
+    data = matrix_plan_data(resolved, expected, others)
+    show_document(as_json, data, matrix_plan_document(resolved, expected, others))
     return int(ExitCode.OK)
+
+
+def _elsewhere(scale: str, at: Callable[[str], ResolvedMatrix]) -> PlanElsewhere:
+    """The same matrix at another scale, or why these options cannot be asked for there."""
+    try:
+        resolved = at(scale)
+    except SandboxError as error:
+        return PlanElsewhere(why_not=f"{error.what}: {error.known}")
+    return PlanElsewhere(resolved, _estimate(resolved))
 
 
 def run_and_judge(resolved: ResolvedMatrix, as_json: bool) -> int:
