@@ -229,8 +229,9 @@ class ReproStacks:
                 options = UpOptions(name, restore=True, base_directories=lambda: bases)
             based_s = time.monotonic()
             stack = up(plan, options, progress, self.docker).stack
-        first = look_at(stack)
         client = next(node.name for node in stack.nodes() if node.kind == "client")
+        sessions = Sessions(stack, client)
+        first = _look_while_it_begins(stack, sessions)
         took = StartPart(
             cell=wanted.cell,
             profile=plan.profile,
@@ -238,7 +239,7 @@ class ReproStacks:
             base_s=round(based_s - supplied_s, 2),
             up_s=round(time.monotonic() - based_s, 2),
         )
-        shared = SharedByRepeats(Sessions(stack, client), first.states)
+        shared = SharedByRepeats(sessions, first.states)
         return Lease(name, wanted, stack, first, shared, took)
 
     def _has_bases(self, plan: Plan, bases: Mapping[str, Plan]) -> bool:
@@ -273,6 +274,19 @@ class ReproStacks:
     def _remove(self, name: str) -> None:
         down(name, lambda _: None, self.docker)
         self._left.discard(name)
+
+
+def _look_while_it_begins(stack: RunningStack, sessions: Sessions) -> Appearance:
+    """What a new stack looks like; the program of its sessions starts meanwhile."""
+    try:
+        with ThreadPoolExecutor(max_workers=1) as pool:  # its end waits for the program
+            beginning = pool.submit(sessions.start)
+            first = look_at(stack)
+        beginning.result()
+    except BaseException:
+        sessions.close()
+        raise
+    return first
 
 
 @contextmanager
