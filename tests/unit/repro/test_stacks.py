@@ -11,6 +11,7 @@ import pytest
 from sandbox.core.errors import MachineError
 from sandbox.repro import stacks as module
 from sandbox.repro.result import lock_of
+from sandbox.repro.sessions import Sessions
 from sandbox.repro.stacks import Lease, ReproStacks, WantedStack
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import claimed
@@ -33,7 +34,7 @@ class Engine:
         monkeypatch.setattr(module, "of_checkout", lambda *_: dict.fromkeys(self.up, CHECKOUT))
         monkeypatch.setattr(module, "stack_name", lambda project, _: project)
         monkeypatch.setattr(module, "look_at", lambda _: nothing)
-        monkeypatch.setattr(module.Sessions, "start", lambda _: None)
+        monkeypatch.setattr(Sessions, "start", lambda _: None)
         monkeypatch.setattr(module, "reset", lambda *_: nothing if self.is_as_new else None)
         monkeypatch.setattr(module, "needs_supply", lambda _: False)
         monkeypatch.setattr(module, "planned_base_directories", lambda _: {})
