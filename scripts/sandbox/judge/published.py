@@ -143,17 +143,15 @@ def _of_flat(names: Sequence[str], verdicts: Sequence[Verdict]) -> StatementFind
     """Flat: no level differs from the first one; the largest effect is shown."""
     judged = [(each, each.judgement.effect) for each in verdicts if each.judgement]
     if len(judged) < len(verdicts):
-        words = {each.word for each in verdicts if each.judgement is None}
-        return StatementFinding(tuple(names), "inconclusive", _WORDS[words.pop()])
-    words = {each.word for each, _ in judged}
-    furthest, effect = max(judged, key=lambda each: abs(each[1].estimate))
-    if words & {"better", "worse"}:
+        word = next(each.word for each in verdicts if each.judgement is None)
+        return StatementFinding(tuple(names), "inconclusive", _WORDS[word])
+    _, effect = max(judged, key=lambda each: abs(each[1].estimate))
+    if any(each.word in ("better", "worse") for each, _ in judged):
         return _finding(tuple(names), "disagree", "", effect)
-    if words == {"no difference"}:
-        return _finding(tuple(names), "agree", "", effect)
     unclear = next((each for each in judged if each[0].word != "no difference"), None)
-    why = _why(*unclear) if unclear else _why(furthest, effect)
-    return _finding(tuple(names), "inconclusive", why, effect)
+    if unclear is None:
+        return _finding(tuple(names), "agree", "", effect)
+    return _finding(tuple(names), "inconclusive", _why(*unclear), effect)
 
 
 def _of_knee(
@@ -167,7 +165,8 @@ def _of_knee(
     grow further beyond it.
     """
     ordered = sorted(zip(levels, names, strict=True))
-    table = {(run.cell, run.block): run.values.get(metric.name) for run in runs if _counts(run)}
+    good = [run for run in runs if run.status == "ok"]
+    table = {(run.cell, run.block): run.values.get(metric.name) for run in good}
     knees: list[Lasted] = []
     for block in sorted({block for _, block in table}):
         values = [table.get((name, block)) for _, name in ordered]
@@ -182,17 +181,13 @@ def _of_knee(
         why = f"{len(knees)} blocks are too few: at least {FEWEST_BLOCKS} are needed"
         return StatementFinding(tuple(names), "inconclusive", why, median, blocks=len(knees))
     agreement = _agreement_on_knee(interval.low, interval.high, published)
-    last = ordered[-1][0]
-    beyond = f"it grows up to the last level, {last:g}" if interval.high is None else ""
     why = ""
-    if agreement == "inconclusive":
-        why = beyond or "the interval is partly near the published one"
+    if agreement == "inconclusive" and interval.high is None:
+        why = f"it grows up to the last level, {ordered[-1][0]:g}"
+    elif agreement == "inconclusive":
+        why = "the interval is partly near the published one"
     ends = (interval.low, interval.high)
     return StatementFinding(tuple(names), agreement, why, median, *ends, blocks=len(knees))
-
-
-def _counts(run: Observation) -> bool:
-    return run.status == "ok"
 
 
 def knee_of(levels: Sequence[float], values: Sequence[float], margin: float) -> Lasted:

@@ -13,6 +13,8 @@ from sandbox.matrix.definition import AS_IN_THE_FILE, OPTION_FACTOR, Matrix
 from sandbox.matrix.published import Published
 
 _PIECE = re.compile(r"(?P<factor>[^=+]+)(?P<adds>\+?)=(?P<levels>.+)")
+Levels = Mapping[str, Mapping[str, Change]]
+"""By factor and name."""
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
@@ -129,15 +131,18 @@ def _checked(matrix: Matrix, factor: str, word: str, given: Mapping[str, Any]) -
         raise SandboxError(what, reason, _example(matrix)) from problem
 
 
-def _with_factors(matrix: Matrix, factors: Mapping[str, Mapping[str, Change]]) -> Matrix:
+def _with_factors(matrix: Matrix, factors: Levels) -> Matrix:
     """The matrix with these levels, checked as its file was."""
+    excluded = [_narrowed(rule, factors) for rule in matrix.exclude]
+    conditions = [
+        each.model_copy(update={"where": _narrowed(each.where, factors)})
+        for each in matrix.conditions
+    ]
     given = {
         **{name: getattr(matrix, name) for name in matrix.model_fields_set},
         "factors": {name: dict(levels) for name, levels in factors.items()},
-        "exclude": _left(matrix.exclude, factors),
-        "conditions": [
-            each for each in matrix.conditions if _left([each.where], factors) == [each.where]
-        ],
+        "exclude": [rule for rule in excluded if all(rule.values())],
+        "conditions": [each for each in conditions if all(each.where.values())],
         "published": Published(sources=matrix.published.sources),
         "baseline": {
             factor: level if level in factors[factor] else next(iter(factors[factor]))
@@ -157,31 +162,17 @@ def _with_factors(matrix: Matrix, factors: Mapping[str, Mapping[str, Change]]) -
     return changed.model_copy(update={"published": _published(matrix, changed)})
 
 
-def _left(
-    rules: Sequence[Mapping[str, Sequence[str]]], factors: Mapping[str, Mapping[str, Change]]
-) -> list[dict[str, list[str]]]:
-    """The rules, of the levels that are left; one without any is left out."""
-    found = []
-    for rule in rules:
-        left = {
-            factor: [level for level in levels if level in factors[factor]]
-            for factor, levels in rule.items()
-        }
-        if all(left.values()):
-            found.append(left)
-    return found
+def _narrowed(rule: Mapping[str, Sequence[str]], factors: Levels) -> dict[str, list[str]]:
+    """A rule, of the levels that are left."""
+    return {
+        factor: [level for level in levels if level in factors[factor]]
+        for factor, levels in rule.items()
+    }
 
 
 def _published(matrix: Matrix, changed: Matrix) -> Published:
     """The statements that say something of the cells that are left."""
     cells = [*changed.all_cells()]
-
-    def narrower(rule: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
-        return {
-            factor: [level for level in levels if level in changed.factors[factor]]
-            for factor, levels in rule.items()
-        }
-
-    narrowed = matrix.published.widened(narrower)
+    narrowed = matrix.published.widened(lambda rule: _narrowed(rule, changed.factors))
     statements = [each for each in narrowed.statements if each.is_of(cells)]
     return narrowed.model_copy(update={"statements": statements})

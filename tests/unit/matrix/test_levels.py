@@ -59,6 +59,8 @@ def test_rules_and_statements_on_levels_that_are_gone_are_left_out() -> None:
     (left,) = changed.published.statements
     assert left.value and left.value.where == {"threads": ["64"]}
     assert changed.exclude == [] and changed.conditions == [], "they were on proxysql"
+    fewer = with_levels(file, "proxy=direct,proxysql threads=64")
+    assert len(fewer.conditions) == 1 and len(fewer.exclude) == 1, "what holds still holds"
     same = with_levels(file, None)
     assert same is file and len(same.published.statements) == 2
 
